@@ -1,0 +1,105 @@
+"""Codes from a dictionary: hard thresholds and the refit on a support."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from hrpursuit.core.protocols import Array
+
+
+@njit(inline="always")
+def _select(values, k):  # type: ignore[no-untyped-def]
+    """The k-th smallest of `values` (from 0), which are put in disorder: Hoare's quickselect. numba's own partition
+    compiles for 8 s.
+    """
+    low, high = 0, len(values) - 1
+    while low < high:
+        pivot = values[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while values[i] < pivot:
+                i += 1
+            while values[j] > pivot:
+                j -= 1
+            if i <= j:
+                values[i], values[j] = values[j], values[i]
+                i += 1
+                j -= 1
+        if k <= j:
+            high = j
+        elif k >= i:
+            low = i
+        else:
+            break
+    return values[k]
+
+
+@njit(nogil=True, cache=True)
+def _keep_largest(S, n_nonzero):  # type: ignore[no-untyped-def]
+    n_rows, n_columns = S.shape
+    size = np.empty(n_columns, S.dtype)
+    for r in range(n_rows):
+        for j in range(n_columns):
+            size[j] = abs(S[r, j])
+        limit = _select(size, n_columns - n_nonzero)
+        room = n_nonzero
+        for j in range(n_columns):
+            if abs(S[r, j]) > limit:
+                room -= 1
+        for j in range(n_columns):
+            v = abs(S[r, j])
+            if v < limit:
+                S[r, j] = 0
+            elif v == limit:  # of equal entries the first ones stay
+                if room > 0:
+                    room -= 1
+                else:
+                    S[r, j] = 0
+
+
+def keep_largest(S: Array, n_nonzero: int) -> Array:
+    """Zero all but the `n_nonzero` entries of largest magnitude of each row, in place; of equal ones the first stay."""
+    if n_nonzero < S.shape[1]:
+        if n_nonzero == 0:
+            S[:] = 0
+        else:
+            _keep_largest(S, n_nonzero)
+    return S
+
+
+def keep_above(S: Array, threshold: float) -> Array:
+    """Zero all entries whose magnitude is below `threshold`, in place."""
+    S[np.abs(S) < threshold] = 0
+    return S
+
+
+def codes_block(
+    X: Array, encoder: Array, n_nonzero: int | None = None, threshold: float | None = None, refit: Array | None = None
+) -> Array:
+    """Codes X @ encoder, thresholded where asked; with `refit` (the dictionary) least squares on the support that is
+    left.
+    """
+    S = X @ encoder
+    if threshold is not None:
+        keep_above(S, threshold)
+    if n_nonzero is not None:
+        keep_largest(S, n_nonzero)
+        if refit is not None and 0 < n_nonzero < S.shape[1]:
+            return refit_on_support(X, S, refit, n_nonzero)
+    return S
+
+
+def refit_on_support(X: Array, S: Array, W: Array, n_nonzero: int) -> Array:
+    """For each row the least squares codes on the (at most `n_nonzero`) atoms that S uses."""
+    support = np.sort(np.argpartition(-np.abs(S), n_nonzero - 1, axis=1)[:, :n_nonzero], axis=1)
+    used = np.take_along_axis(S, support, axis=1) != 0
+    gram = np.asarray(W, dtype=np.float64) @ W.T
+    products = np.take_along_axis(X @ W.T, support, axis=1) * used
+    systems: NDArray[Any] = gram[support[:, :, None], support[:, None, :]] * (used[:, :, None] & used[:, None, :])
+    systems += np.eye(n_nonzero) * ~used[:, :, None]
+    fitted = np.linalg.solve(systems, products[:, :, None].astype(np.float64))[:, :, 0]
+    refitted = np.zeros_like(S)
+    np.put_along_axis(refitted, support, fitted.astype(S.dtype), axis=1)
+    return refitted

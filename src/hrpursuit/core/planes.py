@@ -1,0 +1,97 @@
+"""Plane search: a dictionary and the codes of a working sample, turned pair by pair of atoms."""
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.core import plane_kernels as kernels
+from hrpursuit.core.manifolds import polar_near
+from hrpursuit.core.protocols import Array
+from hrpursuit.core.tournament import schedule
+
+#: Steps of a quench in radians, for up to 100 features; beyond, they shrink with the angles between atoms.
+QUENCH_WIDTHS = (0.05, 0.035, 0.025, 0.018, 0.012, 0.008)
+
+
+class Planes:
+    """State of a plane search.
+
+    Parameters
+    ----------
+    X : array of shape (m, n_features)
+        The working sample.
+    W : array of shape (n_features, n_features)
+        The dictionary to start from, orthogonal.
+    pool : ThreadPoolExecutor or None
+        Threads for the tasks of a round. The result is the same with any number of threads and with none.
+    """
+
+    def __init__(self, X: Array, W: Array, pool: ThreadPoolExecutor | None = None) -> None:
+        n, self.m = len(W), len(X)
+        self.Z = np.empty((n, self.m + n), np.float32)
+        self.Z[:, : self.m] = W @ X.T
+        self.Z[:, self.m :] = W
+        self.norms = np.abs(self.Z[:, : self.m]).sum(axis=1)
+        self._schedule = schedule(n)
+        self._pool = pool if len(self._schedule.rounds) > 1 else None
+
+    def copy(self) -> "Planes":
+        twin = object.__new__(Planes)
+        twin.__dict__.update(self.__dict__, Z=self.Z.copy(), norms=self.norms.copy())
+        return twin
+
+    def _sweep(self, kernel: Any, *args: Any) -> list[Any]:
+        state = (self.Z, self.m, self.norms, self._schedule.pairs)
+        if self._pool is None:
+            return [kernel(*state, 0, len(self._schedule.pairs), *args)]
+        results: list[Any] = []
+        for tasks in self._schedule.rounds:
+            results += self._pool.map(lambda span: kernel(*state, *span, *args), tasks)
+        return results
+
+    def heat(self, temperatures: Array, spacings: Array, sweep: int, n_sweeps: int, key: int) -> None:
+        """`n_sweeps` heat-bath sweeps, from number `sweep` of a schedule of temperatures and angle spacings."""
+        seed = np.uint64(key)
+        if self._pool is None:
+            self._sweep(kernels.heat_bath, temperatures, spacings, sweep, n_sweeps, seed, kernels.GUMBEL)
+        else:
+            for k in range(sweep, sweep + n_sweeps):
+                self._sweep(kernels.heat_bath, temperatures, spacings, k, 1, seed, kernels.GUMBEL)
+
+    def quench(self) -> Array:
+        """Dictionary after a few sweeps at zero temperature; the state itself stays as hot as it is."""
+        cold = self.copy()
+        shrink = min(1.0, float(np.sqrt(100 / len(self.Z))))
+        for width in QUENCH_WIDTHS:
+            cold._sweep(kernels.zero_temperature, width * shrink)
+        return cold.components
+
+    def greedy(self, n_sweeps: int) -> Array:
+        """Dictionary after up to `n_sweeps` sweeps that turn each pair to the least l1 norm of its plane.
+
+        Stops when few pairs turn.
+        """
+        n = len(self.Z)
+        changed = np.ones(n, np.bool_)
+        for _ in range(n_sweeps):
+            changed_now = np.zeros(n, np.bool_)
+            n_turned = sum(self._sweep(kernels.greedy, changed, changed_now))
+            changed = changed_now
+            if n_turned <= n * (n - 1) // 400:
+                break
+        return self.components
+
+    @property
+    def components(self) -> Array:
+        """The dictionary, made orthogonal to double precision."""
+        return polar_near(self.Z[:, self.m :])
+
+    @property
+    def l1(self) -> float:
+        """l1 norm of the codes per row of the working sample."""
+        return float(self.norms.sum(dtype=np.float64)) / max(1, self.m)
+
+    def smallest_share(self) -> float:
+        """Over the atoms, the smallest share of codes below .3 rms of their column; a Gaussian column has .24."""
+        return float(kernels.smallest_share(self.Z, self.m))

@@ -1,0 +1,123 @@
+"""The few shapes that everything else is built on: where rows come from, what is optimised, what a solver reports and
+returns.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+
+class Rows(Protocol):
+    """A source of samples, one a row, that is read in blocks.
+
+    Every pass of a solver needs only sums over blocks of small (features x features) arrays, so memory, disk and
+    cluster share every solver.
+    """
+
+    n_samples: int | None
+    n_features: int
+    dtype: np.dtype[Any]
+
+    def blocks(self) -> Iterator[Array]:
+        """Yield arrays of shape (b, n_features), in order."""
+        ...
+
+    def sum(self, kernel: Callable[..., tuple[Any, ...]], *args: Any) -> tuple[Any, ...]:
+        """Add up `kernel(block, *args)` over all blocks, item by item, in float64."""
+        ...
+
+    def map(self, kernel: Callable[..., Array], *args: Any) -> Iterator[Array]:
+        """Yield `kernel(block, *args)` for each block, in order."""
+        ...
+
+    def sample(self, n: int, seed: int) -> Array:
+        """Return n rows without repetition (all rows if there are no more), in order of their index.
+
+        Which rows depends on `n_samples` and `seed` alone, not on where they are stored.
+        """
+        ...
+
+
+class Objective(Protocol):
+    """A function of the codes, summed over all entries, with its derivative."""
+
+    def value(self, S: Array) -> float:
+        """Sum of the function over all entries of S."""
+        ...
+
+    def score(self, S: Array) -> Array:
+        """Derivative of the function at each entry of S."""
+        ...
+
+    def value_and_score(self, S: Array, out: Array | None = None) -> tuple[float, Array]:
+        """Both, at less than the price of both; the score goes to `out` where it is given."""
+        ...
+
+
+class Manifold(Protocol):
+    """The set that a dictionary lives on."""
+
+    def project(self, A: Array) -> Array:
+        """Nearest point of the manifold."""
+        ...
+
+    def tangent(self, R: Array, A: Array) -> Array:
+        """Projection of A onto the tangent space at R."""
+        ...
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """What a callback sees.
+
+    Attributes
+    ----------
+    stage : str
+        Name of the stage that is running.
+    n_iter : int
+        Iterations (or sweeps) of this stage so far.
+    components : array of shape (n_atoms, n_features)
+        The present dictionary, one atom a row.
+    value : float
+        Objective of this stage per sample at `components`; for the plane search the l1 norm of the working sample per
+        row.
+    step : float
+        Size of the last step, in the unit of the stage's stopping rule; NaN where a stage has no such rule.
+    max_iter : int
+        Iterations that the stage makes at the most.
+    """
+
+    stage: str
+    n_iter: int
+    components: Array
+    value: float
+    step: float
+    max_iter: int
+
+
+Callback = Callable[[Iterate], bool | None]
+
+
+@dataclass(frozen=True)
+class SolverResult:
+    """Where a solver ended.
+
+    Attributes
+    ----------
+    components : array of shape (n_atoms, n_features)
+    n_iter : int
+    converged : bool
+        Whether the stopping rule was met (False: the iterations ran out, or a callback stopped them).
+    step : float
+        Size of the last step, in the unit of the stopping rule.
+    """
+
+    components: Array
+    n_iter: int
+    converged: bool
+    step: float

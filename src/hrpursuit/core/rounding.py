@@ -1,0 +1,58 @@
+"""What counts as a zero: the rounding that the data itself has been through."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+#: Size of a zero code, as a share of the rms of the data, by the format that the data was last rounded to. Each is well
+#: above the rounding of a matrix product in that format, and small enough that few true codes fall below it; those that
+#: do cost nothing.
+_LEVELS: dict[np.dtype[Any], float] = {
+    np.dtype(np.float64): 1e-9,
+    np.dtype(np.float32): 6e-6,
+    np.dtype(np.float16): 3e-3,
+}
+_DECIMALS = range(10)
+_PROBE = 256
+
+
+def zero_level(X: NDArray[Any]) -> float:
+    """Magnitude below which the code X @ w of a unit atom w counts as zero.
+
+    Follows from the narrowest float format that holds X without loss and, where X is rounded to decimals, from their
+    spacing h: rounding then adds an error of standard deviation h / sqrt(12) to a code, whatever the atom, and six of
+    these bound all codes of a working sample.
+    """
+    if X.size == 0:
+        return 0.0
+    flat = np.ravel(X)
+    rms = float(np.sqrt(np.mean(np.square(flat, dtype=np.float64))))
+    level = max((share for kind, share in _LEVELS.items() if _holds(flat, kind)), default=1e-9) * rms
+    spacing = _decimal_spacing(flat)
+    return level if spacing is None else max(level, 6 * spacing / np.sqrt(12))
+
+
+def _holds(flat: NDArray[Any], kind: np.dtype[Any]) -> bool:
+    """Whether the format `kind` holds all values without loss; a short probe answers in most cases."""
+    if kind.itemsize > flat.dtype.itemsize:
+        return False
+    with np.errstate(over="ignore"):
+        return all(np.array_equal(part.astype(kind).astype(flat.dtype), part) for part in (flat[:_PROBE], flat))
+
+
+def _decimal_spacing(flat: NDArray[Any]) -> float | None:
+    """10^-d for the smallest d such that all values are multiples of it; None if they are not rounded to decimals."""
+    largest = float(np.abs(flat).max())
+    eps = float(np.finfo(flat.dtype).eps)
+    for decimals in _DECIMALS:
+        scale = 10.0**decimals
+        if largest * scale * eps > 1e-3:  # too fine to tell in this format
+            return None
+        if all(_are_whole(part * scale, eps) for part in (flat[:_PROBE], flat)):
+            return 1 / scale
+    return None
+
+
+def _are_whole(values: NDArray[Any], eps: float) -> bool:
+    return bool(np.all(np.abs(values - np.rint(values)) <= 4 * eps * np.abs(values)))

@@ -1,0 +1,5 @@
+"""Synthetic data."""
+
+from hrpursuit.datasets.synthetic import make_sparse_coded
+
+__all__ = ["make_sparse_coded"]

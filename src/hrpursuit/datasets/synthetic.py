@@ -1,0 +1,108 @@
+"""Sparse data with a known dictionary."""
+
+from numbers import Integral, Real
+from typing import Literal
+
+import numpy as np
+from scipy.linalg import qr
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions, validate_params
+
+from hrpursuit.core.manifolds import normalize_rows
+
+
+def _random_orthogonal(n: int, rng: np.random.RandomState) -> np.ndarray:
+    Q, R = qr(rng.standard_normal((n, n)))
+    return Q * np.where(np.diag(R) < 0, -1.0, 1.0)
+
+
+def _complete(n: int, condition: float, rng: np.random.RandomState) -> np.ndarray:
+    """Unit rows; singular values spread geometrically, found so that the condition holds after the rows are scaled."""
+    U, V = _random_orthogonal(n, rng), _random_orthogonal(n, rng)
+    spread = condition
+    for _ in range(50):
+        A = normalize_rows((U * np.geomspace(1, 1 / spread, n)) @ V)
+        reached = np.linalg.cond(A)
+        if abs(reached / condition - 1) < 1e-10:
+            break
+        spread = max(1.0, spread * condition / reached)
+    return A
+
+
+@validate_params(
+    {
+        "n_samples": [Interval(Integral, 1, None, closed="left")],
+        "n_features": [Interval(Integral, 1, None, closed="left")],
+        "sparsity": [Interval(Real, 0, 1, closed="right")],
+        "dictionary": [StrOptions({"orthogonal", "complete"})],
+        "condition": [Interval(Real, 1, None, closed="left"), None],
+        "snr_db": [Real, None],
+        "outliers": [Interval(Real, 0, 1, closed="left")],
+        "random_state": ["random_state"],
+    },
+    prefer_skip_nested_validation=True,
+)
+def make_sparse_coded(
+    n_samples: int,
+    n_features: int,
+    *,
+    sparsity: float,
+    dictionary: Literal["orthogonal", "complete"] = "orthogonal",
+    condition: float | None = None,
+    snr_db: float | None = None,
+    outliers: float = 0,
+    random_state: int | np.random.RandomState | None = None,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Make samples X = codes @ components with Bernoulli-Gaussian codes, the model of the paper.
+
+    Parameters
+    ----------
+    n_samples, n_features : int
+    sparsity : float in (0, 1]
+        Probability that a code is not zero; nonzero codes are standard Gaussian.
+    dictionary : {"orthogonal", "complete"}, default="orthogonal"
+        Uniform on the orthogonal group, or a general invertible matrix with rows of unit norm.
+    condition : float or None, default=None
+        Condition number of a complete dictionary; None means 2.
+    snr_db : float or None, default=None
+        Signal-to-noise ratio in decibels of the Gaussian noise that is added to X: 10 log10 of the ratio of mean
+        squares. None adds none.
+    outliers : float in [0, 1), default=0
+        Share of the samples that are replaced by dense Gaussian vectors of three times the rms of X; their codes are
+        not sparse.
+    random_state : int, RandomState instance or None, default=None
+
+    Returns
+    -------
+    X : array of shape (n_samples, n_features)
+    codes : array of shape (n_samples, n_features)
+        `X - codes @ components` is the noise.
+    components : array of shape (n_features, n_features)
+        One atom a row.
+
+    Examples
+    --------
+    >>> from hrpursuit.datasets import make_sparse_coded
+    >>> X, codes, components = make_sparse_coded(100, 20, sparsity=0.2, random_state=0)
+    >>> bool(abs(X - codes @ components).max() < 1e-12)
+    True
+    """
+    if condition is not None and dictionary == "orthogonal" and condition != 1:
+        raise ValueError(
+            f'an orthogonal dictionary has condition 1; got condition={condition}. Use dictionary="complete".'
+        )
+    rng = check_random_state(random_state)
+    if dictionary == "orthogonal":
+        components = _random_orthogonal(n_features, rng)
+    else:
+        components = _complete(n_features, 2.0 if condition is None else float(condition), rng)
+    codes = rng.standard_normal((n_samples, n_features)) * (rng.random_sample((n_samples, n_features)) < sparsity)
+    X = codes @ components
+    rms = float(np.sqrt(np.mean(X**2)))
+    if outliers:
+        chosen = rng.permutation(n_samples)[: round(outliers * n_samples)]
+        X[chosen] = 3 * rms * rng.standard_normal((len(chosen), n_features))
+        codes[chosen] = np.linalg.solve(components.T, X[chosen].T).T
+    if snr_db is not None:
+        X = X + rms * 10 ** (-snr_db / 20) * rng.standard_normal(X.shape)
+    return X, codes, components

@@ -1,0 +1,7 @@
+"""Estimators with scikit-learn's interface, and the functions beside them."""
+
+from hrpursuit.core.options import HRPOptions
+from hrpursuit.estimators.functions import RecoveredAtom, recover_atom, sparse_code
+from hrpursuit.estimators.hrp import HRP
+
+__all__ = ["HRP", "HRPOptions", "RecoveredAtom", "recover_atom", "sparse_code"]

@@ -1,0 +1,95 @@
+"""Fitted models in a file of plain arrays and text: no pickle, checks on the way in, nothing half-written."""
+
+import dataclasses
+import json
+import zipfile
+from collections.abc import Callable
+from os import PathLike
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.options import HRPOptions
+from hrpursuit.files import replaced_when_done
+from hrpursuit.schemes.stages import Stage
+
+FORMAT = "hrpursuit-model"
+VERSION = 1
+_ARRAYS = ("components_", "encoder_")
+Model = TypeVar("Model")
+
+
+def _parameters(model: Any) -> dict[str, Any]:
+    parameters = model.get_params(deep=False)
+    parameters.pop("callback")
+    parameters.pop("dict_init")
+    if not isinstance(parameters["random_state"], int | np.integer | None):
+        parameters["random_state"] = None
+    if parameters["options"] is not None:
+        parameters["options"] = dataclasses.asdict(parameters["options"])
+    return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+
+
+def save_model(model: Any, path: str | PathLike[str]) -> None:
+    """Write a fitted model."""
+    certificate = dataclasses.asdict(model.certified_)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "class": type(model).__name__,
+        "parameters": _parameters(model),
+        "n_iter_": model.n_iter_,
+        "objective_": model.objective_,
+        "certified_": {name: value for name, value in certificate.items() if not isinstance(value, np.ndarray)},
+        "stages_": [dataclasses.asdict(stage) for stage in model.stages_],
+    }
+    arrays = {name: getattr(model, name) for name in _ARRAYS}
+    arrays["unstationary"], arrays["entangled"] = model.certified_.unstationary, model.certified_.entangled
+    if model.dict_init is not None:
+        arrays["dict_init"] = np.asarray(model.dict_init, dtype=np.float64)
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=np.str_)
+    with replaced_when_done(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+
+
+def load_model(cls: Callable[..., Model], path: str | PathLike[str]) -> Model:
+    """Read a fitted model; ValueError says what is wrong with the file."""
+    try:
+        with np.load(Path(path), allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+        header = json.loads(str(arrays.pop("header")))
+        if header["format"] != FORMAT:
+            raise KeyError(header["format"])
+    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
+        raise ValueError(
+            f"{path} is not a readable hrpursuit model: it is damaged, cut short or of another kind ({error})."
+        ) from error
+    if header["version"] != VERSION:
+        raise ValueError(
+            f"{path} holds a model of version {header['version']}; this hrpursuit reads version {VERSION}. "
+            "Fit and save it anew."
+        )
+    if header["class"] != cls.__name__:
+        raise ValueError(
+            f"{path} holds a {header['class']}, not a {cls.__name__}; load it with {header['class']}.load."
+        )
+    components = arrays["components_"]
+    if components.ndim != 2 or len(set(components.shape)) != 1 or arrays["encoder_"].shape != components.shape:
+        raise ValueError(f"{path} is damaged: components_ and encoder_ are not square matrices of one size.")
+    parameters = header["parameters"]
+    if parameters["options"] is not None:
+        options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters["options"].items()}
+        parameters["options"] = HRPOptions(**options)
+    model: Any = cls(**parameters, dict_init=arrays.get("dict_init"))
+    model.components_, model.encoder_ = components, arrays["encoder_"]
+    model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
+    pairs = {name: arrays[name] for name in ("unstationary", "entangled")}
+    model.certified_ = Certificate(**header["certified_"], **pairs)
+    model.stages_ = [Stage(**stage) for stage in header["stages_"]]
+    model.n_features_in_ = components.shape[1]
+    if "feature_names_in_" in arrays:
+        model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
+    return model

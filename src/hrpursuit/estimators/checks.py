@@ -1,0 +1,87 @@
+"""Checks of what a user gives: what was expected, what came, what to do."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.utils.validation import check_array
+
+from hrpursuit.core.evaluate import gram
+from hrpursuit.core.manifolds import polar
+from hrpursuit.core.protocols import Array
+from hrpursuit.rows import ArrayRows
+
+_SHOWN = 8
+
+
+def check_enough_samples(X: np.ndarray, name: str) -> None:
+    n_samples, n_features = X.shape
+    if n_samples < n_features:
+        raise ValueError(
+            f"{name} needs at least as many samples as features: X has {n_samples} samples and {n_features} features. "
+            f"Give at least {n_features} samples (about {10 * n_features} for a reliable answer), or fewer features."
+        )
+
+
+def check_n_nonzero(n_nonzero: int | None, n_features: int) -> None:
+    if n_nonzero is not None and n_nonzero > n_features:
+        raise ValueError(f"n_nonzero_coefs must be from 1 to {n_features}, the number of features; got {n_nonzero}.")
+
+
+def check_dict_init(dict_init: ArrayLike | None, n_features: int, *, orthogonal: bool) -> Array | None:
+    """The dictionary to start from in double, made exactly orthogonal where it has to be."""
+    if dict_init is None:
+        return None
+    W = check_array(dict_init, dtype=np.float64, input_name="dict_init")
+    if W.shape != (n_features, n_features):
+        raise ValueError(
+            f"dict_init must have shape ({n_features}, {n_features}) to match X with {n_features} features; "
+            f"got {W.shape}."
+        )
+    if orthogonal:
+        defect = float(np.abs(W @ W.T - np.eye(n_features)).max())
+        if defect > 1e-3:
+            raise ValueError(
+                "dict_init must have orthonormal rows; "
+                f"dict_init @ dict_init.T is off the identity by up to {defect:.2g}. "
+                'Orthonormalise it, or use dictionary="complete".'
+            )
+        return polar(W)
+    if np.linalg.matrix_rank(W) < n_features:
+        raise ValueError(
+            f"dict_init must be invertible; got a matrix of rank {np.linalg.matrix_rank(W)} for {n_features} features."
+        )
+    return W
+
+
+def check_full_rank(X: np.ndarray, names: np.ndarray | None) -> None:
+    """A complete dictionary needs features that are linearly independent; name those that are not."""
+    G = gram(ArrayRows(X))
+    scale = np.sqrt(np.diag(G))
+    label = (lambda i: repr(str(names[i]))) if names is not None else str
+    dead = np.flatnonzero(scale == 0)
+    if len(dead):
+        _raise_rank(f"always zero: {_list(dead, label)}")
+    correlation = G / np.outer(scale, scale)
+    values, V = np.linalg.eigh(correlation)
+    tol = len(G) * float(np.finfo(X.dtype).eps)
+    null = V[:, values <= tol]
+    if null.shape[1]:
+        dependent = np.flatnonzero((np.abs(null) > 1e-3).any(axis=1))
+        constant = [int(i) for i in dependent if np.ptp(X[:, i]) == 0]
+        what = f"linearly dependent on one another: {_list(dependent, label)}"
+        if len(constant) > 1:
+            what += f" (constant: {_list(constant, label)})"
+        _raise_rank(what)
+
+
+def _list(indices: Sequence[int] | np.ndarray, label: Callable[[int], str]) -> str:
+    shown = ", ".join(label(i) for i in indices[:_SHOWN])
+    return shown + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")
+
+
+def _raise_rank(what: str) -> None:
+    raise ValueError(
+        f'dictionary="complete" needs features that are linearly independent over the samples. Features {what}. '
+        'Remove or combine them, or use dictionary="orthogonal", which allows them.'
+    )

@@ -1,0 +1,45 @@
+"""Compile the kernels once, ahead of the first fit, and say so when it takes long."""
+
+import sys
+import threading
+from functools import lru_cache
+
+import numpy as np
+
+from hrpursuit.core.coding import keep_largest
+from hrpursuit.core.plane_kernels import unmix_pairs
+from hrpursuit.core.planes import Planes
+from hrpursuit.core.polish import polish_orthogonal
+
+_PATIENCE = 2.0  # seconds; reading the kernels from the cache on disk takes less
+
+
+def _say() -> None:
+    sys.stderr.write("hrpursuit: compiling kernels for this machine, once; this takes some ten seconds ...\n")
+    sys.stderr.flush()
+
+
+def _run_all_kernels() -> None:
+    rng = np.random.default_rng(0)
+    X, W = rng.standard_normal((12, 3)), np.eye(3)
+    planes = Planes(X, W)
+    planes.heat(np.ones(1), np.full(1, 0.1), 0, 1, 1)
+    planes.smallest_share()
+    planes.quench()
+    planes.greedy(1)
+    unmix_pairs(X.copy(), W.copy(), np.array([[0, 1]]))
+    polish_orthogonal(X, W, 0.0)
+    for dtype in (np.float64, np.float32):
+        keep_largest(X.astype(dtype), 1)
+
+
+@lru_cache(maxsize=1)
+def compile_kernels() -> None:
+    """Run every compiled kernel once on a tiny problem; later processes read the cache on disk."""
+    notice = threading.Timer(_PATIENCE, _say)
+    notice.daemon = True
+    notice.start()
+    try:
+        _run_all_kernels()
+    finally:
+        notice.cancel()

@@ -1,0 +1,330 @@
+"""The estimator: validates, delegates to a scheme, sets attributes."""
+
+import warnings
+from collections.abc import Callable
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._tags import Tags
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from hrpursuit.core.certificate import Certificate, certify
+from hrpursuit.core.coding import codes_block
+from hrpursuit.core.gpm import STAGE_ONE
+from hrpursuit.core.nucleation import PLANE_SEARCH
+from hrpursuit.core.options import HRPOptions
+from hrpursuit.core.protocols import Callback
+from hrpursuit.core.rounding import zero_level
+from hrpursuit.estimators.archive import load_model, save_model
+from hrpursuit.estimators.atom_order import canonical
+from hrpursuit.estimators.checks import check_dict_init, check_enough_samples, check_full_rank, check_n_nonzero
+from hrpursuit.estimators.learning import learn
+from hrpursuit.rows import ArrayRows
+
+
+class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Sparse coding with a square dictionary by Hierarchical Riemannian Pursuit.
+
+    Finds unit atoms, one a row of `components_`, such that the codes of the samples are as sparse as possible: X =
+    codes @ components_.
+
+    Parameters
+    ----------
+    n_nonzero_coefs : int or None, default=None
+        Nonzero codes a sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest,
+        and `scheme="exact"` ends with an alternation that fits the dictionary to such codes.
+    scheme : {"exact", "paper"}, default="exact"
+        "exact": plane search on a working sample, exact polish and certificate; data that proves noisy, or not exactly
+        sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for
+        step, Stage One then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
+    dictionary : {"orthogonal", "complete"}, default="orthogonal"
+        Orthonormal atoms, or any linearly independent ones.
+    n_init : int, default=1
+        Runs of the whole fit from different random starts. The one with the lowest l1 norm of the codes is kept; a
+        certified one ends the runs.
+    max_iter : int, default=50
+        Most iterations of Stage One.
+    tol : float, default=1e-4
+        Stage One stops when `norm(W_next - W) / n_features` is at most `tol`.
+    dict_init : array-like of shape (n_features, n_features) or None, default=None
+        Dictionary to start from, one atom a row; None draws one at random. Runs after the first start at random.
+    options : HRPOptions or None, default=None
+        Expert settings of the exact scheme.
+    random_state : int, RandomState instance or None, default=None
+        Draws the starts, the working sample and the moves of the plane search.
+    n_jobs : int or None, default=None
+        Threads of the plane search; used from 150 features on, and never inside a worker process. The result does not
+        depend on it.
+    verbose : int, default=0
+        1 prints a line for each stage.
+    callback : callable or None, default=None
+        Called with a :class:`~hrpursuit.core.protocols.Iterate` at each iteration of Stage One, Stage Two and
+        Procrustes and at each look of the plane search. Returning True ends the fit with the dictionary that it has
+        reached.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_features, n_features)
+        The atoms, one a row, of unit norm. They are ordered by the mean magnitude of their codes, largest first, and
+        the largest entry of each is positive (of entries equal to one part in a million the first), so that two fits
+        which find the same dictionary return it alike.
+    encoder_ : array of shape (n_features, n_features)
+        The codes are `X @ encoder_` before any threshold: the transpose of an orthogonal dictionary, the inverse of a
+        complete one.
+    n_iter_ : int
+        Stage One iterations plus sweeps of the plane search.
+    objective_ : float
+        l1 norm of the codes per sample, before any threshold: of the working sample if certified, else of all samples.
+    certified_ : Certificate
+        True in a condition when the dictionary is certified sparse on the working sample: every code column has
+        n_features exact zeros, and no pair of atoms looks mixed. What counts as zero follows the rounding of the data.
+        Always false for `scheme="paper"`.
+    stages_ : list of Stage
+        Name, iterations, objective before and after, and seconds of each stage.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+        Defined when X has feature names that are all strings.
+
+    See Also
+    --------
+    recover_atom : One atom instead of a dictionary.
+    sparse_code : Codes for a given dictionary.
+
+    References
+    ----------
+    Y. Xue, V. K. N. Lau and S. Cai, "Efficient Sparse Coding Using Hierarchical Riemannian Pursuit", IEEE Transactions
+    on Signal Processing, 2021.
+
+    Examples
+    --------
+    >>> from hrpursuit import HRP
+    >>> from hrpursuit.datasets import make_sparse_coded
+    >>> from hrpursuit.metrics import dictionary_error
+    >>> X, codes, components = make_sparse_coded(200, 20, sparsity=0.3, random_state=0)
+    >>> hrp = HRP(random_state=0).fit(X)
+    >>> bool(hrp.certified_)
+    True
+    >>> dictionary_error(hrp.components_, components) < 1e-12
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - scikit-learn's own declaration
+        "n_nonzero_coefs": [Interval(Integral, 1, None, closed="left"), None],
+        "scheme": [StrOptions({"exact", "paper"})],
+        "dictionary": [StrOptions({"orthogonal", "complete"})],
+        "n_init": [Interval(Integral, 1, None, closed="left")],
+        "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
+        "dict_init": ["array-like", None],
+        "options": [HRPOptions, None],
+        "random_state": ["random_state"],
+        "n_jobs": [Integral, None],
+        "verbose": ["verbose"],
+        "callback": [callable, None],
+    }
+
+    def __init__(
+        self,
+        n_nonzero_coefs: int | None = None,
+        *,
+        scheme: Literal["exact", "paper"] = "exact",
+        dictionary: Literal["orthogonal", "complete"] = "orthogonal",
+        n_init: int = 1,
+        max_iter: int = 50,
+        tol: float = 1e-4,
+        dict_init: ArrayLike | None = None,
+        options: HRPOptions | None = None,
+        random_state: int | np.random.RandomState | None = None,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        callback: Callback | None = None,
+    ) -> None:
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.scheme = scheme
+        self.dictionary = dictionary
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.dict_init = dict_init
+        self.options = options
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.callback = callback
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Learn the dictionary of the samples X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, one a row, at least as many as features. float32 and float64 are kept, other numbers become
+            float64.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : HRP
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        check_enough_samples(X, type(self).__name__)
+        check_n_nonzero(self.n_nonzero_coefs, X.shape[1])
+        complete = self.dictionary == "complete"
+        if complete:
+            check_full_rank(X, getattr(self, "feature_names_in_", None))
+        dict_init = check_dict_init(self.dict_init, X.shape[1], orthogonal=not complete)
+        rows = ArrayRows(X)
+        learned, stages = learn(
+            rows,
+            scheme=self.scheme,
+            complete=complete,
+            n_nonzero=None if self.scheme == "paper" else self.n_nonzero_coefs,
+            n_init=self.n_init,
+            max_iter=self.max_iter,
+            tol=self.tol,
+            dict_init=dict_init,
+            options=self.options or HRPOptions(),
+            random_state=check_random_state(self.random_state),
+            n_jobs=self.n_jobs,
+            on_stage=self._announcer(),
+            callback=self.callback,
+        )
+        components, encoder = canonical(rows, learned.components, learned.encoder)
+        self.components_ = components.astype(X.dtype, copy=False)
+        self.encoder_ = encoder.astype(X.dtype, copy=False)
+        self.certified_ = learned.certificate
+        self.objective_ = learned.objective
+        self.stages_ = stages
+        self.n_iter_ = sum(stage.n_iter for stage in stages if stage.name in (STAGE_ONE, PLANE_SEARCH))
+        for stage in stages:
+            if stage.shortfall is not None:
+                warnings.warn(
+                    f"{type(self).__name__} did not reach {stage.shortfall}.", ConvergenceWarning, stacklevel=3
+                )
+        return self
+
+    def _announcer(self) -> Callable[[object], None] | None:
+        if not self.verbose:
+            return None
+        return lambda stage: print(f"[{type(self).__name__}] {stage}", flush=True)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
+    def transform(self, X: ArrayLike) -> np.ndarray:
+        """Codes of the samples X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        codes : array of shape (n_samples, n_features)
+            X @ encoder_; with `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a
+            complete dictionary are fitted to the sample by least squares.
+        """
+        check_is_fitted(self)
+        return self._codes(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+
+    def _codes(self, X: np.ndarray) -> np.ndarray:
+        refit = self.components_ if self.dictionary == "complete" else None
+        blocks = ArrayRows(X).map(
+            codes_block, self.encoder_.astype(X.dtype, copy=False), self.n_nonzero_coefs, None, refit
+        )
+        return np.concatenate(list(blocks))
+
+    def inverse_transform(self, codes: ArrayLike) -> np.ndarray:
+        """Samples for codes: codes @ components_.
+
+        Parameters
+        ----------
+        codes : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        X : array of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        codes = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
+        if codes.shape[1] != len(self.components_):
+            raise ValueError(
+                f"codes must have {len(self.components_)} columns, one for each atom; got {codes.shape[1]}."
+            )
+        return codes @ self.components_
+
+    def score(self, X: ArrayLike, y: None = None) -> float:
+        """Minus the relative reconstruction error, -norm(X - inverse_transform(transform(X))) / norm(X); 0 is best.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        score : float
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        norm = float(np.linalg.norm(X))
+        return -float(np.linalg.norm(X - self._codes(X) @ self.components_)) / norm if norm > 0 else 0.0
+
+    def certify(self, X: ArrayLike) -> Certificate:
+        """Check the certificate on all samples X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+
+        Returns
+        -------
+        certificate : Certificate
+            True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
+        return certify(ArrayRows(X), self.encoder_.T, zero_level(X), orthogonal=self.dictionary == "orthogonal")
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the fitted model to a file, without pickle: arrays and text only. A callback is not kept, nor a random
+        state that is no number.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; `.npz` is not added. The file appears whole or not at all.
+        """
+        check_is_fitted(self)
+        save_model(self, path)
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Self:
+        """Read a model that `save` has written.
+
+        Parameters
+        ----------
+        path : path-like
+
+        Returns
+        -------
+        model : HRP
+            Fitted.
+        """
+        return load_model(cls, path)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,80 @@
+"""The runs of a fit: starts, seeds and threads for a scheme, and which run is kept."""
+
+import multiprocessing
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+
+import joblib
+import numpy as np
+
+from hrpursuit.core.manifolds import polar, random_orthogonal
+from hrpursuit.core.options import HRPOptions
+from hrpursuit.core.protocols import Array, Callback, Rows
+from hrpursuit.core.tournament import SMALLEST_GROUPED
+from hrpursuit.estimators.compilation import compile_kernels
+from hrpursuit.rows import whitening
+from hrpursuit.schemes.complete import complete_scheme
+from hrpursuit.schemes.exact import Setup, exact_scheme
+from hrpursuit.schemes.paper import paper_scheme
+from hrpursuit.schemes.stages import Learned, Stage, StageLog, Stopper
+
+
+def n_threads(n_jobs: int | None, n_features: int) -> int:
+    """Threads for the plane search: one in a worker process, and where rounds are too short to share."""
+    if n_features < SMALLEST_GROUPED or multiprocessing.parent_process() is not None:
+        return 1
+    return int(joblib.effective_n_jobs(n_jobs))
+
+
+def _start(rows: Rows, dict_init: Array | None, complete: bool, seed: int) -> Array:
+    """Orthogonal start; for a complete dictionary in whitened coordinates."""
+    if dict_init is None:
+        return random_orthogonal(rows.n_features, np.random.default_rng([seed, 0]))
+    if not complete:
+        return dict_init
+    return polar(np.linalg.inv(dict_init).T @ np.linalg.inv(whitening(rows)))
+
+
+def learn(
+    rows: Rows,
+    *,
+    scheme: str,
+    complete: bool,
+    n_nonzero: int | None,
+    n_init: int,
+    max_iter: int,
+    tol: float,
+    dict_init: Array | None,
+    options: HRPOptions,
+    random_state: np.random.RandomState,
+    n_jobs: int | None,
+    on_stage: Callable[[Stage], None] | None,
+    callback: Callback | None,
+) -> tuple[Learned, list[Stage]]:
+    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm."""
+    if scheme == "exact":
+        compile_kernels()
+    stopper = Stopper(callback)
+    best: tuple[Learned, list[Stage]] | None = None
+    with ExitStack() as stack:
+        threads = n_threads(n_jobs, rows.n_features)
+        pool = stack.enter_context(ThreadPoolExecutor(threads)) if threads > 1 else None
+        for _ in range(n_init):
+            seed = int(random_state.randint(np.iinfo(np.int32).max))
+            log = StageLog(on_stage)
+            warm = dict_init is not None
+            W = _start(rows, dict_init, complete, seed)
+            if scheme == "paper":
+                learned = paper_scheme(rows, W, complete=complete, max_iter=max_iter, tol=tol, stopper=stopper, log=log)
+            else:
+                setup = Setup(options, max_iter, tol, seed, pool, stopper, log)
+                run = complete_scheme if complete else exact_scheme
+                learned = run(rows, W, warm=warm, n_nonzero=n_nonzero, setup=setup)
+            if best is None or learned.certificate or learned.objective < best[0].objective:
+                best = learned, log.stages
+            if learned.certificate or stopper.stopped:
+                break
+            dict_init = None
+    assert best is not None
+    return best

@@ -1,0 +1,60 @@
+"""Rows that are in memory."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.core.protocols import Array
+
+BLOCK_BYTES = 1 << 20  # a block of codes that stays in a core's own cache
+
+
+class ArrayRows:
+    """The rows of a two-dimensional float array, in blocks whose codes stay in cache.
+
+    Parameters
+    ----------
+    X : array of shape (n_samples, n_features), float32 or float64
+    block_size : int or None, default=None
+        Rows a block; None chooses by the number of features.
+    """
+
+    def __init__(self, X: Array, block_size: int | None = None) -> None:
+        self.X = X
+        self.n_samples: int | None = X.shape[0]
+        self.n_features = X.shape[1]
+        self.dtype = X.dtype
+        row_bytes = max(1, self.n_features) * X.dtype.itemsize
+        self.block_size = block_size or int(np.clip(BLOCK_BYTES // row_bytes, 256, 8192))
+
+    def blocks(self) -> Iterator[Array]:
+        for start in range(0, len(self.X), self.block_size):
+            yield self.X[start : start + self.block_size]
+
+    def sum(self, kernel: Callable[..., tuple[Any, ...]], *args: Any) -> tuple[Any, ...]:
+        return sum_of_tuples(kernel(block, *args) for block in self.blocks())
+
+    def map(self, kernel: Callable[..., Array], *args: Any) -> Iterator[Array]:
+        for block in self.blocks():
+            yield kernel(block, *args)
+
+    def sample(self, n: int, seed: int) -> Array:
+        chosen = sample_indices(len(self.X), n, seed)
+        return self.X if chosen is None else self.X[chosen]
+
+
+def sum_of_tuples(parts: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:
+    """Item by item, in float64."""
+    total = [np.array(item, dtype=np.float64) for item in next(parts)]
+    for part in parts:
+        for item, more in zip(total, part, strict=True):
+            item += more
+    return tuple(total)
+
+
+def sample_indices(n_samples: int, n: int, seed: int) -> np.ndarray[Any, np.dtype[np.int64]] | None:
+    """Sorted indices of n rows out of n_samples, without repetition; None stands for all of them."""
+    if n >= n_samples:
+        return None
+    return np.sort(np.random.default_rng(seed).choice(n_samples, n, replace=False, shuffle=False))

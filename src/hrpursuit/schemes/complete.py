@@ -1,0 +1,55 @@
+"""Our scheme for complete dictionaries: search in whitened coordinates, then the free polish in those of the data."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hrpursuit.core.certificate import Certificate, certify
+from hrpursuit.core.manifolds import normalize_rows
+from hrpursuit.core.nucleation import Outcome
+from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.rows import MappedRows, whitening
+from hrpursuit.schemes.exact import Setup, finish_noisy, finish_real, search
+from hrpursuit.schemes.fixed_sparsity import alternate_complete
+from hrpursuit.schemes.paper import l1_per_row
+from hrpursuit.schemes.stages import Learned
+from hrpursuit.schemes.working_sample import CompleteSample, OrthogonalSample
+
+
+def _dictionary(B: Array) -> tuple[Array, Array]:
+    """Unit atoms and encoder for the rows of an encoding matrix (codes X B^T, each column up to scale)."""
+    components = normalize_rows(np.linalg.inv(B.T))
+    return components, np.linalg.inv(components)
+
+
+def complete_scheme(rows: Rows, W: Array, *, warm: bool, n_nonzero: int | None, setup: Setup) -> Learned:
+    """Learn a complete dictionary; W is the orthogonal start of the search in whitened coordinates. The rows must have
+    full rank.
+    """
+    P = whitening(rows)
+    problem = CompleteSample(rows, setup.seed, P)
+    problem.draw(setup.options.rows_per_feature[0])
+    found = search(problem, W, warm, setup)
+    if found.outcome in (Outcome.CERTIFIED, Outcome.SETTLED):
+        components, encoder = _dictionary(found.components)
+    else:
+        whitened = MappedRows(rows, P)
+        W_white = found.components
+        if found.outcome is Outcome.NOISY:
+            W_white, _ = finish_noisy(whitened, W_white, problem.X, 1.0, setup)
+        elif found.outcome is Outcome.LOST:
+            W_white, _ = finish_real(whitened, W, W_white, setup)
+        components, encoder = _dictionary(W_white @ P)
+    if n_nonzero is not None and not setup.stopper.stopped:
+        fixed = alternate_complete(rows, components, n_nonzero, setup.options.alternations, setup.stopper, setup.log)
+        components, encoder = fixed, np.linalg.inv(fixed)
+    certificate, l1 = _check(rows, encoder, setup)
+    return Learned(components, encoder, certificate, l1 if certificate else l1_per_row(rows, encoder.T))
+
+
+def _check(rows: Rows, encoder: Array, setup: Setup) -> tuple[Certificate, float]:
+    """Certificate of the final encoder on the working sample, and the l1 norm of its codes per row."""
+    sample = OrthogonalSample(rows, setup.seed)
+    sample.draw(setup.options.rows_per_feature[0])
+    certificate = certify(sample.rows, encoder.T, sample.zero_level, orthogonal=False)
+    return replace(certificate, zero_level=certificate.zero_level * sample.scale), sample.l1(encoder.T) * sample.scale

@@ -1,0 +1,92 @@
+"""The record of a fit: what each stage did, and whether a callback has asked to stop."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.protocols import Array, Callback, Iterate
+
+
+@dataclass(frozen=True)
+class Stage:
+    """What a stage of a fit did.
+
+    Attributes
+    ----------
+    name : str
+    n_iter : int
+        Iterations, or sweeps of the plane search.
+    objective_before, objective_after : float
+        l1 norm of the codes per row, on the rows that the stage worked on; for the T0 Procrustes stage the relative
+        reconstruction error.
+    seconds : float
+    shortfall : str or None
+        What the stage was to reach and did not, with figures.
+    """
+
+    name: str
+    n_iter: int
+    objective_before: float
+    objective_after: float
+    seconds: float
+    shortfall: str | None = None
+
+    def __str__(self) -> str:
+        figures = f"{self.objective_before:10.6g} -> {self.objective_after:<10.6g}"
+        return f"{self.name:<16} {self.n_iter:5d} iterations  objective {figures}  {self.seconds:8.3f} s"
+
+
+class StageLog:
+    """Collects stages; each lasts from the end of the one before it."""
+
+    def __init__(self, on_stage: Callable[[Stage], None] | None = None) -> None:
+        self.stages: list[Stage] = []
+        self._on_stage = on_stage
+        self._since = time.perf_counter()
+
+    def add(self, name: str, n_iter: int, before: float, after: float, shortfall: str | None = None) -> None:
+        now = time.perf_counter()
+        self.stages.append(Stage(name, int(n_iter), float(before), float(after), now - self._since, shortfall))
+        self._since = now
+        if self._on_stage is not None:
+            self._on_stage(self.stages[-1])
+
+
+class Stopper:
+    """A callback that remembers whether the user's one has asked to stop."""
+
+    def __init__(self, callback: Callback | None) -> None:
+        self._callback = callback
+        self.stopped = False
+
+    @property
+    def callback(self) -> Callback | None:
+        return None if self._callback is None else self
+
+    def __call__(self, iterate: Iterate) -> bool:
+        assert self._callback is not None
+        self.stopped = bool(self._callback(iterate)) or self.stopped
+        return self.stopped
+
+
+@dataclass(frozen=True)
+class Learned:
+    """What a scheme returns.
+
+    Attributes
+    ----------
+    components : array of shape (n_features, n_features)
+        One atom a row: orthonormal, or of unit norm for a complete dictionary.
+    encoder : array of shape (n_features, n_features)
+        The codes are X @ encoder.
+    certificate : Certificate
+        On the working sample of an exact fit.
+    objective : float
+        l1 norm of the codes per row: of the working sample if certified, else of all rows.
+    """
+
+    components: Array
+    encoder: Array
+    certificate: Certificate
+    objective: float

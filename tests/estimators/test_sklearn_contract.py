@@ -1,0 +1,19 @@
+"""scikit-learn's own estimator checks, all of them."""
+
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+from hrpursuit import HRP
+
+ESTIMATORS = [
+    HRP(random_state=0),
+    HRP(scheme="paper", random_state=0),
+    HRP(dictionary="complete", random_state=0),
+    HRP(dictionary="complete", scheme="paper", random_state=0),
+    HRP(n_nonzero_coefs=1, random_state=0),
+    HRP(n_nonzero_coefs=1, dictionary="complete", random_state=0),
+]
+
+
+@parametrize_with_checks(ESTIMATORS)
+def test_estimator_contract(estimator, check):
+    check(estimator)
