@@ -38,22 +38,38 @@ def _select(values, k):  # type: ignore[no-untyped-def]
 
 @njit(nogil=True, cache=True)
 def _keep_largest(S, n_nonzero):  # type: ignore[no-untyped-def]
+    """Bisect for a threshold that exactly `n_nonzero` entries of a row exceed: counting runs in vector instructions."""
     n_rows, n_columns = S.shape
     size = np.empty(n_columns, S.dtype)
     for r in range(n_rows):
+        low = size[0] * 0
+        high = low
         for j in range(n_columns):
             size[j] = abs(S[r, j])
-        limit = _select(size, n_columns - n_nonzero)
-        room = n_nonzero
-        for j in range(n_columns):
-            if abs(S[r, j]) > limit:
-                room -= 1
+            high = max(high, size[j])
+        limit = low
+        room = 0  # entries that are equal to the limit and stay
+        for _ in range(40):
+            limit = (low + high) / 2
+            count = 0
+            for j in range(n_columns):
+                count += 1 if size[j] > limit else 0
+            if count == n_nonzero:
+                break
+            if count > n_nonzero:
+                low = limit
+            else:
+                high = limit
+        else:  # equal entries, or nearly so
+            limit = _select(size, n_columns - n_nonzero)
+            room = n_nonzero
+            for j in range(n_columns):
+                if abs(S[r, j]) > limit:
+                    room -= 1
         for j in range(n_columns):
             v = abs(S[r, j])
-            if v < limit:
-                S[r, j] = 0
-            elif v == limit:  # of equal entries the first ones stay
-                if room > 0:
+            if v <= limit:
+                if v == limit and room > 0:  # of equal entries the first ones stay
                     room -= 1
                 else:
                     S[r, j] = 0

@@ -22,8 +22,11 @@ def _buffers(n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> tuple[Array, 
 
 def value_and_grad_block(X: Array, W: Array, objective: Objective) -> tuple[float, Array]:
     codes, scores = _buffers(len(X), len(W), X.dtype)
-    value, score = objective.value_and_score(np.matmul(X, W.T, out=codes), out=scores)
-    return value, score.T @ X
+    S = np.matmul(X, W.T, out=codes)
+    G = objective.score(S, out=scores).T @ X
+    if objective.degree is None:
+        return objective.value(S), G
+    return float(np.vdot(G, W)) / objective.degree, G  # Euler's theorem: no pass over the codes for the value
 
 
 def value_block(X: Array, W: Array, objective: Objective) -> tuple[float]:
@@ -31,6 +34,7 @@ def value_block(X: Array, W: Array, objective: Objective) -> tuple[float]:
 
 
 def gram_block(X: Array) -> tuple[Array]:
+    X = X.astype(np.float64, copy=False)  # small eigenvalues decide on rank and whitening
     return (X.T @ X,)
 
 

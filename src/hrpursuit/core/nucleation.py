@@ -101,7 +101,7 @@ def nucleate(
     temperatures, spacings = _schedules(problem.X, options, with_atom)
     look, gate, limit = options.look_every, options.ordered_share, few
     sweep = n_ordered = 0
-    exact_atom = ordered = False
+    exact_atom = False
     quenched: Array | None = None
     certificate: Certificate | None = None
     settled: list[tuple[float, int, Array, Certificate]] = []
@@ -120,8 +120,7 @@ def nucleate(
         sweep += n_sweeps
         if callback is not None and callback(Iterate(PLANE_SEARCH, sweep, planes.components, planes.l1, np.nan, limit)):
             return end(Outcome.STOPPED, planes.quench())
-        ordered = planes.smallest_share() > gate
-        if ordered:
+        if planes.smallest_share() > gate:
             n_ordered += 1
             previous, quenched = quenched, planes.quench()
             components, certificate = problem.settle(quenched)
@@ -151,4 +150,4 @@ def nucleate(
         return end(Outcome.SETTLED, components)
     if quenched is None:
         quenched = planes.quench()
-    return end(Outcome.NOISY if ordered and not exact_atom else Outcome.LOST, quenched)
+    return end(Outcome.LOST, quenched)

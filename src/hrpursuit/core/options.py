@@ -26,8 +26,8 @@ class HRPOptions:
     patience : (int, int or None, int or None), default=(100, None, None)
         Sweeps on the first working sample; in all if no exact atom is found (None: max(120, 6000 / n_features)); in all
         if one is (None: max(1000, 60000 / n_features)).
-    fallback_rows_per_feature : int, default=30
-        Rows of the sample on which data that is not exactly sparse is learned.
+    fallback_rows_per_feature : (int, int), default=(30, 300)
+        Rows of the samples for data that is not exactly sparse: of Stage One, and of the greedy sweeps.
     threshold : float, default=2.5
         Hard threshold of the finish on noisy data, in estimated standard deviations of the noise.
     refine_steps : int, default=30
@@ -43,7 +43,7 @@ class HRPOptions:
     ordered_share: float = 0.33
     rows_per_feature: tuple[int, int] = (10, 20)
     patience: tuple[int, int | None, int | None] = (100, None, None)
-    fallback_rows_per_feature: int = 30
+    fallback_rows_per_feature: tuple[int, int] = (30, 300)
     threshold: float = 2.5
     refine_steps: int = 30
     alternations: int = 50

@@ -49,14 +49,20 @@ def _normal_equations(M: Array, S: Array, E: Array) -> Array:
 
 
 @njit(fastmath=True, nogil=True, cache=True)
-def _skew_correction(M, S, max_iter, tol):  # type: ignore[no-untyped-def]
+def _skew_correction(codes, t, max_iter, tol):  # type: ignore[no-untyped-def]
     """Conjugate gradients for a skew E, compiled: for a few dozen features the calls would cost more than the
     arithmetic.
 
     Returns E, zero when there is nothing to correct.
     """
-    n = S.shape[1]
+    m, n = codes.shape
     f4 = np.float32
+    S = np.empty((m, n), f4)
+    M = np.empty((m, n), f4)
+    for k in range(m):
+        for i in range(n):
+            S[k, i] = codes[k, i]
+            M[k, i] = f4(1) if abs(codes[k, i]) < t[i] else f4(0)
     weights = np.dot(M.T, S * S)
     gradient = np.dot((M * S).T, S)
     ridge = f4(2e-6) * weights.max()
@@ -101,8 +107,10 @@ def _skew_correction(M, S, max_iter, tol):  # type: ignore[no-untyped-def]
     return E
 
 
-def _free_correction(M: Array, S: Array, max_iter: int, tol: float) -> Array:
+def _free_correction(codes: Array, t: Array, max_iter: int, tol: float) -> Array:
     """Conjugate gradients for the rows of E, each by itself, with a zero diagonal; rows with few small codes stay."""
+    S = codes.astype(np.float32)
+    M = (np.abs(codes) < t).astype(np.float32)
     H = M.T @ (S * S)
     H += np.float32(1e-6) * H.max()
     residual = (M * S).T @ S
@@ -147,14 +155,13 @@ def _descend(
     t, scale, last = start * rms, np.empty(n), np.inf
     fine = start < 0.1
     for level in range(LEVELS):
-        small = np.abs(S) < t
         if level == _FEW_ROWS_FROM and zero_level < 1e-8:
-            enough = int(np.ceil(_ZEROS_PER_FEATURE * n / max(small.mean(axis=0).min(), 0.1)))
-            X, S, small = X[:enough], S[:enough], small[:enough]
-        M = small.astype(np.float32)
+            share = float((np.abs(S) < t).mean(axis=0).min())
+            enough = int(np.ceil(_ZEROS_PER_FEATURE * n / max(share, 0.1)))
+            X, S = X[:enough], S[:enough]
         max_iter = 30 if level > 1 or fine else 10
-        tol = 3e-3 if level > 3 or fine else 0.02 if level > 1 else 0.1
-        E = correction(M, S.astype(np.float32), max_iter, tol)
+        tol = 1e-3 if level > 3 or fine else 0.02 if level > 1 else 0.1
+        E = correction(S, t, max_iter, tol)
         size = float(np.abs(E).max())
         if not size < 1:
             break

@@ -46,16 +46,17 @@ class Rows(Protocol):
 class Objective(Protocol):
     """A function of the codes, summed over all entries, with its derivative."""
 
+    @property
+    def degree(self) -> float | None:
+        """P where the function is homogeneous, f(c s) = |c|^p f(s); None where it is not."""
+        ...
+
     def value(self, S: Array) -> float:
         """Sum of the function over all entries of S."""
         ...
 
-    def score(self, S: Array) -> Array:
-        """Derivative of the function at each entry of S."""
-        ...
-
-    def value_and_score(self, S: Array, out: Array | None = None) -> tuple[float, Array]:
-        """Both, at less than the price of both; the score goes to `out` where it is given."""
+    def score(self, S: Array, out: Array | None = None) -> Array:
+        """Derivative of the function at each entry of S, in `out` where it is given."""
         ...
 
 

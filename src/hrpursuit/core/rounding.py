@@ -13,7 +13,7 @@ _LEVELS: dict[np.dtype[Any], float] = {
     np.dtype(np.float32): 6e-6,
     np.dtype(np.float16): 3e-3,
 }
-_DECIMALS = range(10)
+_MOST_DECIMALS = 9
 _PROBE = 256
 
 
@@ -45,12 +45,16 @@ def _decimal_spacing(flat: NDArray[Any]) -> float | None:
     """10^-d for the smallest d such that all values are multiples of it; None if they are not rounded to decimals."""
     largest = float(np.abs(flat).max())
     eps = float(np.finfo(flat.dtype).eps)
-    for decimals in _DECIMALS:
-        scale = 10.0**decimals
-        if largest * scale * eps > 1e-3:  # too fine to tell in this format
-            return None
-        if all(_are_whole(part * scale, eps) for part in (flat[:_PROBE], flat)):
-            return 1 / scale
+    if not 0 < largest < 1e-3 / eps:
+        return None
+    finest = min(
+        _MOST_DECIMALS, int(np.floor(np.log10(1e-3 / (eps * largest))))
+    )  # finer ones do not show in this format
+    if not _are_whole(flat[:_PROBE] * 10.0**finest, eps):
+        return None
+    for decimals in range(finest + 1):
+        if all(_are_whole(part * 10.0**decimals, eps) for part in (flat[:_PROBE], flat)):
+            return 10.0**-decimals
     return None
 
 

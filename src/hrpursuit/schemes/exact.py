@@ -22,6 +22,8 @@ from hrpursuit.schemes.working_sample import OrthogonalSample, sample_live_rows
 
 GREEDY_PLANES = "greedy planes"
 _RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest
+_GREEDY_SWEEPS = 6
+_FINE_STEP = 0.04  # of Stage Two after greedy sweeps, for data of unit rms
 
 
 @dataclass(frozen=True)
@@ -66,91 +68,103 @@ def finish_noisy(rows: Rows, W: Array, X: Array, scale: float, setup: Setup) -> 
 
 
 def finish_real(rows: Rows, W0: Array, W_chain: Array, setup: Setup) -> tuple[Array, float]:
-    """Data that is not exactly sparse: Stage One or the quenched search, each with greedy sweeps, then Stage Two.
+    """Data that is not exactly sparse: Stage One or the quenched search, then greedy planes, then Stage Two.
 
-    The first two work on a sample, and the lower l1 norm wins; Stage Two works on all rows.
+    Stage One and the choice between the two starts, by l1 norm after a few greedy sweeps, see a small sample; the
+    greedy sweeps go on on a large one, and Stage Two sees all rows, unless the large sample was all rows already.
     """
     options, stopper, log = setup.options, setup.stopper, setup.log
-    n_rows = options.fallback_rows_per_feature * rows.n_features
-    X = sample_live_rows(rows, n_rows, setup.seed).astype(np.float32)
-    scale = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)))) or 1.0
-    X = X / np.float32(scale)
+    few, many = (k * rows.n_features for k in options.fallback_rows_per_feature)
+    X, scale = _scaled_float32(sample_live_rows(rows, few, setup.seed))
     sample = ArrayRows(X)
-    W_one, before = stage_one(sample, W0, setup.max_iter, setup.tol, stopper, log, l1_per_row(sample, W0))
-    if not stopper.stopped:
-        started = [(Planes(X, W_one, setup.pool), 6), (Planes(X, W_chain, setup.pool), 3)]
-        turned = [planes.greedy(n_sweeps) for planes, n_sweeps in started]
-        W = min(turned, key=lambda W: l1_per_row(sample, W))
-        log.add(GREEDY_PLANES, 9, before, l1_per_row(sample, W))
-    else:
-        W = W_one
-    before = l1_per_row(rows, W)
+    W, before = stage_one(sample, W0, setup.max_iter, setup.tol, stopper, log, scale)
     if stopper.stopped:
-        return W, before
-    result = tangent_descent(rows, W, step_size=0.04 / scale, n_steps=options.refine_steps, callback=stopper.callback)
+        return W, l1_per_row(rows, W)
+    turned = [Planes(X, start, setup.pool).greedy(n_sweeps) for start, n_sweeps in ((W, 4), (W_chain, 3))]
+    W = min(turned, key=lambda W: l1_per_row(sample, W))
+    if len(X) < (rows.n_samples or 0):
+        X, scale = _scaled_float32(sample_live_rows(rows, many, setup.seed))
+    W = Planes(X, W, setup.pool).greedy(_GREEDY_SWEEPS)
+    objective = l1_per_row(rows, W)
+    log.add(GREEDY_PLANES, 7 + _GREEDY_SWEEPS, before, objective)
+    if len(X) == rows.n_samples:
+        return W, objective
+    result = tangent_descent(
+        rows, W, step_size=_FINE_STEP / scale, n_steps=options.refine_steps, callback=stopper.callback
+    )
     after = l1_per_row(rows, result.components)
-    log.add(STAGE_TWO, result.n_iter, before, min(before, after))
-    return (result.components, after) if after < before else (W, before)
+    log.add(STAGE_TWO, result.n_iter, objective, min(objective, after))
+    return (result.components, after) if after < objective else (W, objective)
 
 
-def _span(rows: Rows, X: Array) -> tuple[Array, Array] | None:
-    """Bases of the span of all rows and of its complement; None where the sample X shows that they span everything."""
+def _scaled_float32(X: Array) -> tuple[Array, float]:
+    """Rows in float32 with unit rms, and the rms that they had."""
+    scale = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)))) or 1.0
+    return (X / scale).astype(np.float32), scale
+
+
+def _rank(X: Array) -> int:
     values = np.linalg.eigvalsh(X.T @ X)
-    if values[0] > _RANK_TOL * values[-1]:
+    return int(np.sum(values > _RANK_TOL * values[-1]))
+
+
+def _span(rows: Rows, problem: OrthogonalSample, rows_per_feature: int) -> tuple[Array, Array] | None:
+    """Bases of the span of all rows and of its complement; None where they span everything.
+
+    A working sample that spans less than all rows do, as it happens when a feature is seldom active, is enlarged.
+    """
+    if _rank(problem.X) == rows.n_features:
         return None
     values, V = np.linalg.eigh(gram(rows))
     dead = values <= _RANK_TOL * values[-1]
+    while _rank(problem.X) < np.sum(~dead):
+        rows_per_feature *= 10
+        if not problem.draw(rows_per_feature):
+            break
     return (V[:, ~dead], V[:, dead]) if dead.any() else None
-
-
-def learn_orthogonal(rows: Rows, W: Array, warm: bool, setup: Setup) -> tuple[Array, Certificate, float]:
-    """Dictionary, certificate on the working sample, l1 norm per row (of the sample if certified)."""
-    problem = OrthogonalSample(rows, setup.seed)
-    if not problem.draw(setup.options.rows_per_feature[0]):
-        return W, Certificate(0, rows.n_features, 0.0, 0), 0.0  # nothing but zeros: every dictionary is as good
-    bases = _span(rows, problem.X)
-    if bases is not None:
-        return _learn_in_span(rows, W, warm, setup, *bases)
-    found = search(problem, W, warm, setup)
-    certificate = found.certificate or certify(problem.rows, found.components, problem.zero_level)
-    if found.outcome is Outcome.CERTIFIED:
-        objective = problem.l1(found.components) * problem.scale
-        return found.components, _in_data_units(certificate, problem.scale), objective
-    if found.outcome in (Outcome.SETTLED, Outcome.STOPPED):
-        components, objective = found.components, l1_per_row(rows, found.components)
-    elif found.outcome is Outcome.NOISY:
-        components, objective = finish_noisy(rows, found.components, problem.X, problem.scale, setup)
-    else:
-        components, objective = finish_real(rows, W, found.components, setup)
-    certificate = certify(problem.rows, components, problem.zero_level)
-    return components, _in_data_units(certificate, problem.scale), objective
-
-
-def _learn_in_span(
-    rows: Rows, W: Array, warm: bool, setup: Setup, V: Array, V_dead: Array
-) -> tuple[Array, Certificate, float]:
-    """Rows that lack rank: atoms for their span, and any orthonormal ones for the rest, whose codes are zero."""
-    inside = MappedRows(rows, V)
-    rank = V.shape[1]
-    start = polar(W[:rank] @ V) if warm else random_orthogonal(rank, np.random.default_rng([setup.seed, 2]))
-    components, certificate, objective = learn_orthogonal(inside, start, warm, setup)
-    return np.vstack([components @ V.T, V_dead.T]), certificate, objective
-
-
-def _in_data_units(certificate: Certificate, scale: float) -> Certificate:
-    return replace(certificate, zero_level=certificate.zero_level * scale)
 
 
 def exact_scheme(rows: Rows, W: Array, *, warm: bool, n_nonzero: int | None, setup: Setup) -> Learned:
     """Learn an orthogonal dictionary from the start W; with `n_nonzero`, end with the alternation for so many a row."""
-    W, certificate, objective = learn_orthogonal(rows, W, warm, setup)
+    problem = OrthogonalSample(rows, setup.seed)
+    if not problem.draw(setup.options.rows_per_feature[0]):
+        no_certificate = Certificate(0, rows.n_features, 0.0, 0)
+        return Learned(W, W.T, no_certificate, 0.0)  # nothing but zeros: every dictionary is as good
+    bases = _span(rows, problem, setup.options.rows_per_feature[0])
+    if bases is not None:
+        return _exact_in_span(rows, W, warm, n_nonzero, setup, *bases)
+    found = search(problem, W, warm, setup)
+    W, objective = _finish(rows, W, found, problem, setup)
     if n_nonzero is not None and not setup.stopper.stopped:
         max_iter = setup.options.alternations
         W_fixed = alternate_orthogonal(rows, W, n_nonzero, max_iter, setup.stopper, setup.log)
         if W_fixed is not W:
-            W = W_fixed
-            problem = OrthogonalSample(rows, setup.seed)
-            problem.draw(setup.options.rows_per_feature[0])
-            certificate = _in_data_units(certify(problem.rows, W, problem.zero_level), problem.scale)
-            objective = l1_per_row(rows, W)
+            W, objective = W_fixed, l1_per_row(rows, W_fixed)
+    certificate = found.certificate
+    if certificate is None or W is not found.components:
+        certificate = certify(problem.rows, W, problem.zero_level)
+    certificate = replace(certificate, zero_level=certificate.zero_level * problem.scale)
     return Learned(W, W.T, certificate, objective)
+
+
+def _finish(rows: Rows, W: Array, found: SearchResult, problem: OrthogonalSample, setup: Setup) -> tuple[Array, float]:
+    """Dictionary and l1 norm per row, after the finish that the outcome of the search calls for."""
+    if found.outcome is Outcome.CERTIFIED:
+        return found.components, problem.l1(found.components) * problem.scale  # no pass over all rows
+    if found.outcome is Outcome.NOISY:
+        return finish_noisy(rows, found.components, problem.X, problem.scale, setup)
+    if found.outcome is Outcome.LOST:
+        return finish_real(rows, W, found.components, setup)
+    return found.components, l1_per_row(rows, found.components)
+
+
+def _exact_in_span(
+    rows: Rows, W: Array, warm: bool, n_nonzero: int | None, setup: Setup, V: Array, V_dead: Array
+) -> Learned:
+    """Rows that lack rank: atoms for their span, and any orthonormal ones for the rest, whose codes are zero."""
+    rank = V.shape[1]
+    start = polar(W[:rank] @ V) if warm else random_orthogonal(rank, np.random.default_rng([setup.seed, 2]))
+    n_inside = None if n_nonzero is None else min(n_nonzero, rank)
+    learned = exact_scheme(MappedRows(rows, V), start, warm=warm, n_nonzero=n_inside, setup=setup)
+    W = np.vstack([learned.components @ V.T, V_dead.T])
+    return replace(learned, components=W, encoder=W.T)

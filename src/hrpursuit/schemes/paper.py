@@ -14,11 +14,12 @@ from hrpursuit.schemes.stages import Learned, StageLog, Stopper
 
 
 def stage_one(
-    rows: Rows, W: Array, max_iter: int, tol: float, stopper: Stopper, log: StageLog, before: float
+    rows: Rows, W: Array, max_iter: int, tol: float, stopper: Stopper, log: StageLog, scale: float = 1.0
 ) -> tuple[Array, float]:
-    """Stage One from W with its record; returns the dictionary and its l1 norm per row."""
+    """Stage One from W with its record; returns the dictionary and `scale` times its l1 norm per row."""
+    before = scale * l1_per_row(rows, W)
     result = gpm(rows, W, max_iter=max_iter, tol=tol, callback=stopper.callback)
-    after = l1_per_row(rows, result.components)
+    after = scale * l1_per_row(rows, result.components)
     shortfall = None
     if not (result.converged or stopper.stopped):
         shortfall = (
@@ -36,7 +37,7 @@ def learn_paper(
     rows: Rows, W: Array, max_iter: int, tol: float, stopper: Stopper, log: StageLog
 ) -> tuple[Array, float]:
     """Stage One, then Stage Two with tau = 0.1 * 0.8^t; returns the orthogonal dictionary and its l1 norm per row."""
-    W, before = stage_one(rows, W, max_iter, tol, stopper, log, l1_per_row(rows, W))
+    W, before = stage_one(rows, W, max_iter, tol, stopper, log)
     if stopper.stopped:
         return W, before
     result = tangent_descent(rows, W, step_size=0.1, decay=0.8, n_steps=49, callback=stopper.callback)

@@ -26,11 +26,16 @@ class OrthogonalSample:
     def __init__(self, rows: Rows, seed: int) -> None:
         self._rows = rows
         self._seed = seed
+        self._n_asked = 0
         self.X: Array = np.empty((0, rows.n_features))
         self.zero_level = 0.0
 
     def draw(self, rows_per_feature: int) -> bool:
-        X = sample_live_rows(self._rows, rows_per_feature * self._rows.n_features, self._seed)
+        n_rows = rows_per_feature * self._rows.n_features
+        if n_rows <= self._n_asked:
+            return False
+        self._n_asked = n_rows
+        X = sample_live_rows(self._rows, n_rows, self._seed)
         if len(X) <= len(self.X):
             return False
         self.scale = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)))) or 1.0

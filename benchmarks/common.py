@@ -1,0 +1,86 @@
+"""What the benchmarks share: the paper's scheme written plainly, timing, tables, the machine."""
+
+import os
+import platform
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from threadpoolctl import threadpool_info, threadpool_limits
+
+threadpool_limits(1)  # one thread each, so that ratios mean something
+warnings.simplefilter("ignore", ConvergenceWarning)
+
+
+def describe_machine() -> None:
+    """One line on what the figures were measured with."""
+    model = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.exists():
+        names = [
+            line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
+        ]
+        model = names[0] if names else model
+    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba"))
+    print(f"machine: {model}, {os.cpu_count()} cores; Python {platform.python_version()}, {packages}; ", end="")
+    print(f"threads: {max(library['num_threads'] for library in threadpool_info())}")
+
+
+def installed(package: str) -> bool:
+    try:
+        version(package)
+    except PackageNotFoundError:
+        return False
+    return True
+
+
+def polar_by_svd(G: np.ndarray) -> np.ndarray:
+    U, _, Vt = np.linalg.svd(G)
+    return U @ Vt
+
+
+def plain_paper(X: np.ndarray, seed: int) -> np.ndarray:
+    """The paper's Algorithm 1 in plain numpy: unblocked, polar by singular values, nothing else computed."""
+    n_samples, n = X.shape
+    W = np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+    for _ in range(50):
+        S = X @ W.T
+        W_next = polar_by_svd((np.abs(S) * S).T @ X)
+        step = np.linalg.norm(W_next - W) / n
+        W = W_next
+        if step <= 1e-4:
+            break
+    R, tau = W, 0.1
+    for _ in range(49):
+        G = np.sign(X @ W.T).T @ X / n_samples
+        W = W - tau * 0.5 * (G - R @ G.T @ R)
+        tau *= 0.8
+    return polar_by_svd(W)
+
+
+def seconds(run: Callable[[], object], repeats: int = 1) -> float:
+    """Least wall time of a few runs."""
+    best = np.inf
+    for _ in range(repeats):
+        start = time.perf_counter()
+        run()
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+    """Print rows as they come, under a header; columns are as wide as their heading, at least 10."""
+    header = list(header)
+    widths = [max(10, len(name)) for name in header]
+    print(" | ".join(f"{name:>{width}}" for name, width in zip(header, widths, strict=True)))
+    print("-|-".join("-" * width for width in widths))
+    for row in rows:
+        print(" | ".join(f"{cell!s:>{width}}" for cell, width in zip(row, widths, strict=True)), flush=True)
+
+
+def verdict(ok: bool) -> str:
+    return "yes" if ok else "NO"
