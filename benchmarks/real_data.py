@@ -1,4 +1,4 @@
-"""Real data: the October readings of a sensor network, and 8 x 8 patches of scikit-image's camera. Ours against the paper's scheme.
+"""Real data, ours against the paper's scheme: readings of a sensor network, 8 x 8 patches of scikit-image's camera.
 
 python benchmarks/real_data.py     (readings: ../shared/data or HRPURSUIT_DATA)
 """

@@ -1,4 +1,4 @@
-"""Time of a whole fit against the paper's scheme in plain numpy, Picard-O and FastICA on the same data, one thread each.
+"""Time of a whole fit against the paper's scheme in plain numpy, Picard-O and FastICA, one thread each.
 
 python benchmarks/speed.py        (peers: pip install ".[peers]")
 """

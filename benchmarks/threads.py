@@ -3,14 +3,13 @@
 python benchmarks/threads.py
 """
 
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 from common import describe_machine, seconds, table, verdict
 
 from hrpursuit import HRP
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.planes import Planes
+from hrpursuit.core.team import Team
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 
@@ -19,7 +18,7 @@ N_SWEEPS = 8
 
 def sweep_rows():
     temperatures = np.full(N_SWEEPS, 0.1 * 10)
-    with ThreadPoolExecutor(2) as pool:
+    with Team(2) as team:
         for n_features in (150, 200, 300):
             X = make_sparse_coded(10 * n_features, n_features, sparsity=0.2, random_state=82_000)[0]
             W = random_orthogonal(n_features, np.random.default_rng(0))
@@ -31,7 +30,7 @@ def sweep_rows():
 
             one, two = np.inf, np.inf
             for _ in range(3):
-                alone, shared = Planes(X, W), Planes(X, W, pool)
+                alone, shared = Planes(X, W), Planes(X, W, team)
                 one = min(one, seconds(lambda alone=alone: search(alone)))
                 two = min(two, seconds(lambda shared=shared: search(shared)))
             same = np.array_equal(alone.Z, shared.Z)

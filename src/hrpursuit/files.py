@@ -8,14 +8,22 @@ from os import PathLike
 from pathlib import Path
 
 
-@contextmanager
-def replaced_when_done(path: str | PathLike[str]) -> Iterator[Path]:
-    """Give a temporary path beside `path`; rename it to `path` at the end, or remove it if anything fails."""
+def check_writable(path: str | PathLike[str]) -> None:
+    """Raise OSError if no file can be written there: before the work, not after it."""
     target = Path(path)
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {target}: the folder {target.parent} does not exist.")
     if target.is_dir():
         raise IsADirectoryError(f"cannot write {target}: it is a folder.")
+    if not os.access(target.parent, os.W_OK):
+        raise PermissionError(f"cannot write {target}: no permission to write in the folder {target.parent}.")
+
+
+@contextmanager
+def replaced_when_done(path: str | PathLike[str]) -> Iterator[Path]:
+    """Give a temporary path beside `path`; rename it to `path` at the end, or remove it if anything fails."""
+    check_writable(path)
+    target = Path(path)
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
     os.close(handle)
     temporary = Path(name)

@@ -3,8 +3,9 @@
 1. Zeros: every code column has at least n_features exact zeros more than the density of its codes around zero explains.
 2. Stationarity: no pair of atoms can be turned in its plane (of a complete dictionary: no atom moved along another) so
    that the l1 norm falls to first order.
-3. Independence: no pair of atoms shares 5 standard deviations more zeros than independent atoms would. Two mixed atoms
-   keep their common zeros and may pass the first two.
+3. Independence: no pair of atoms shares significantly more zeros than independent atoms would: 5 standard deviations,
+   or more where there are so many pairs that chance alone would reach that. Two mixed atoms keep their common zeros and
+   may pass the first two.
 
 Certified is not proved: with very few samples (about three times n_features and less) a wrong answer can still pass.
 """
@@ -14,12 +15,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.sphere import polish_atom
 
 Pairs = NDArray[np.intp]
+_FALSE_ALARM = 1e-4  # chance that independent atoms fail the third condition
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
 
@@ -100,6 +103,16 @@ def pairs_block(X: Array, W: Array, levels: Array) -> tuple[Array, Array, Array,
     return ((1 - zero) * np.sign(S)).T @ S, zero.T @ size, zero.T @ zero, S.T @ S, size.sum(axis=0)
 
 
+def _chance(p: Array, m: int) -> Array:
+    """Common zeros above expectation that chance explains, for each pair of columns with shares p of zeros in m rows.
+
+    A quantile of the number of rows where two independent columns are both zero or both not, with its skew.
+    """
+    n_pairs = max(1, len(p) * (len(p) - 1) // 2)
+    z = max(5.0, -float(ndtri(_FALSE_ALARM / n_pairs)))
+    return z * np.sqrt(m * np.outer(p * (1 - p), p * (1 - p))) + (z**2 - 1) / 6
+
+
 def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True) -> Certificate:
     """Check the three conditions on the codes X W^T of all rows; one pass if the first fails, else two."""
     scale = np.linalg.norm(W, axis=1)
@@ -116,9 +129,7 @@ def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True)
         slope = np.abs(signed - products * (l1 / np.diag(products))[:, None])
         unstationary = slope > 1.0001 * dead
         np.fill_diagonal(unstationary, False)
-    p = zeros / m
-    spread = np.sqrt(m * np.outer(p * (1 - p), p * (1 - p)))
-    entangled = np.triu(common - np.outer(zeros, p) > 5 * spread + 1, 1)
+    entangled = np.triu(common - np.outer(zeros, zeros) / m > _chance(zeros / m, int(m)), 1)
     return Certificate(int(m), n, zero_level, fewest, np.argwhere(unstationary), np.argwhere(entangled))
 
 

@@ -2,7 +2,6 @@
 crystal.
 """
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from enum import Enum
 from typing import Protocol
@@ -13,6 +12,7 @@ from hrpursuit.core.certificate import Certificate, has_exact_atom, most_small, 
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.planes import Planes
 from hrpursuit.core.protocols import Array, Callback, Iterate
+from hrpursuit.core.team import Team
 
 PLANE_SEARCH = "plane search"
 _FEW_ROWS = 600  # a sample so small that its shares say little: once an atom is exact, look by settling
@@ -87,7 +87,7 @@ def nucleate(
     key: int,
     *,
     warm: bool = False,
-    pool: ThreadPoolExecutor | None = None,
+    team: Team | None = None,
     callback: Callback | None = None,
 ) -> SearchResult:
     """Heat-bath sweeps from W on a working sample until the codes are ordered and a settled dictionary is certified, or
@@ -97,7 +97,7 @@ def nucleate(
     """
     few, without_atom, with_atom = options.limits(len(W))
     problem.draw(options.rows_per_feature[0])
-    planes = Planes(problem.X, W, pool)
+    planes = Planes(problem.X, W, team)
     temperatures, spacings = _schedules(problem.X, options, with_atom)
     look, gate, limit = options.look_every, options.ordered_share, few
     sweep = n_ordered = 0
@@ -137,7 +137,7 @@ def nucleate(
                     return end(Outcome.NOISY, quenched)
         if sweep >= limit and limit < with_atom:
             if limit == few and problem.draw(options.rows_per_feature[1]):
-                planes = Planes(problem.X, planes.components, pool)
+                planes = Planes(problem.X, planes.components, team)
                 temperatures, spacings = _schedules(problem.X, options, with_atom)
             quenched = planes.quench()
             exact_atom = exact_atom or find_exact_atom(quenched)

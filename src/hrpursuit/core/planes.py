@@ -1,6 +1,5 @@
 """Plane search: a dictionary and the codes of a working sample, turned pair by pair of atoms."""
 
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -8,6 +7,7 @@ import numpy as np
 from hrpursuit.core import plane_kernels as kernels
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.protocols import Array
+from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import schedule
 
 #: Steps of a quench in radians, for up to 100 features; beyond, they shrink with the angles between atoms.
@@ -23,18 +23,18 @@ class Planes:
         The working sample.
     W : array of shape (n_features, n_features)
         The dictionary to start from, orthogonal.
-    pool : ThreadPoolExecutor or None
-        Threads for the tasks of a round. The result is the same with any number of threads and with none.
+    team : Team or None
+        Threads for the sweeps. The result is the same with any number of them.
     """
 
-    def __init__(self, X: Array, W: Array, pool: ThreadPoolExecutor | None = None) -> None:
+    def __init__(self, X: Array, W: Array, team: Team | None = None) -> None:
         n, self.m = len(W), len(X)
         self.Z = np.empty((n, self.m + n), np.float32)
         self.Z[:, : self.m] = W @ X.T
         self.Z[:, self.m :] = W
         self.norms = np.abs(self.Z[:, : self.m]).sum(axis=1)
         self._schedule = schedule(n)
-        self._pool = pool if len(self._schedule.rounds) > 1 else None
+        self._team = team if team is not None and team.n_threads > 1 and len(self._schedule.rounds) > 1 else None
 
     def copy(self) -> "Planes":
         twin = object.__new__(Planes)
@@ -43,17 +43,17 @@ class Planes:
 
     def _sweep(self, kernel: Any, *args: Any) -> list[Any]:
         state = (self.Z, self.m, self.norms, self._schedule.pairs)
-        if self._pool is None:
+        if self._team is None:
             return [kernel(*state, 0, len(self._schedule.pairs), *args)]
         results: list[Any] = []
         for tasks in self._schedule.rounds:
-            results += self._pool.map(lambda span: kernel(*state, *span, *args), tasks)
+            results += self._team.run(lambda first, last: kernel(*state, first, last, *args), tasks)
         return results
 
     def heat(self, temperatures: Array, spacings: Array, sweep: int, n_sweeps: int, key: int) -> None:
         """`n_sweeps` heat-bath sweeps, from number `sweep` of a schedule of temperatures and angle spacings."""
         seed = np.uint64(key)
-        if self._pool is None:
+        if self._team is None:
             self._sweep(kernels.heat_bath, temperatures, spacings, sweep, n_sweeps, seed, kernels.GUMBEL)
         else:
             for k in range(sweep, sweep + n_sweeps):

@@ -19,7 +19,7 @@ from hrpursuit.core.protocols import Array
 
 LEVELS = 14
 _FEW_ROWS_FROM = 2  # from this level on a polish to rounding needs only so many rows ...
-_ZEROS_PER_FEATURE = 3  # ... that each code column has this many zeros a feature
+_ZEROS_PER_FEATURE, _NONZEROS = 3, 30  # ... that each code column has this many zeros a feature, and other codes
 
 
 @njit(fastmath=True, nogil=True, cache=True)
@@ -156,9 +156,9 @@ def _descend(
     fine = start < 0.1
     for level in range(LEVELS):
         if level == _FEW_ROWS_FROM and zero_level < 1e-8:
-            share = float((np.abs(S) < t).mean(axis=0).min())
-            enough = int(np.ceil(_ZEROS_PER_FEATURE * n / max(share, 0.1)))
-            X, S = X[:enough], S[:enough]
+            shares = (np.abs(S) < t).mean(axis=0)
+            enough = max(_ZEROS_PER_FEATURE * n / max(shares.min(), 0.1), _NONZEROS / max(1 - shares.max(), 1e-3))
+            X, S = X[: int(enough) + 1], S[: int(enough) + 1]
         max_iter = 30 if level > 1 or fine else 10
         tol = 1e-3 if level > 3 or fine else 0.02 if level > 1 else 0.1
         E = correction(S, t, max_iter, tol)

@@ -11,7 +11,8 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-GROUP_SIZE = 16  # two groups of float32 code columns fit in a core's own cache up to about 1,000 features
+GROUP_SIZE = 16  # at the most: two groups of float32 code columns fit in a core's own cache up to 1,000 features
+TASKS_PER_ROUND = 4  # or a multiple, so that two and four threads share a round evenly
 SMALLEST_GROUPED = 150  # below this a round is too short to be worth sharing among threads
 
 
@@ -54,7 +55,7 @@ def schedule(n_features: int) -> Schedule:
     if n_features < SMALLEST_GROUPED:
         tasks_by_round = [[[pair for games in round_robin(n_features) for pair in games]]]
     else:
-        n_groups = 2 * -(-n_features // (2 * GROUP_SIZE))
+        n_groups = 2 * TASKS_PER_ROUND * -(-n_features // (2 * TASKS_PER_ROUND * GROUP_SIZE))
         edges = np.linspace(0, n_features, n_groups + 1).astype(int)
         groups = [range(a, b) for a, b in itertools.pairwise(edges)]
         inside = [[(g[i], g[j]) for games in round_robin(len(g)) for i, j in games] for g in groups]

@@ -2,8 +2,6 @@
 
 import multiprocessing
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 
 import joblib
 import numpy as np
@@ -11,6 +9,7 @@ import numpy as np
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
+from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.rows import whitening
@@ -57,9 +56,7 @@ def learn(
         compile_kernels()
     stopper = Stopper(callback)
     best: tuple[Learned, list[Stage]] | None = None
-    with ExitStack() as stack:
-        threads = n_threads(n_jobs, rows.n_features)
-        pool = stack.enter_context(ThreadPoolExecutor(threads)) if threads > 1 else None
+    with Team(n_threads(n_jobs, rows.n_features)) as team:
         for _ in range(n_init):
             seed = int(random_state.randint(np.iinfo(np.int32).max))
             log = StageLog(on_stage)
@@ -68,7 +65,7 @@ def learn(
             if scheme == "paper":
                 learned = paper_scheme(rows, W, complete=complete, max_iter=max_iter, tol=tol, stopper=stopper, log=log)
             else:
-                setup = Setup(options, max_iter, tol, seed, pool, stopper, log)
+                setup = Setup(options, max_iter, tol, seed, team, stopper, log)
                 run = complete_scheme if complete else exact_scheme
                 learned = run(rows, W, warm=warm, n_nonzero=n_nonzero, setup=setup)
             if best is None or learned.certificate or learned.objective < best[0].objective:

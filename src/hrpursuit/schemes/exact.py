@@ -1,6 +1,5 @@
 """Our scheme for orthogonal dictionaries: plane search, polish, certificate; finishes for noisy and for real data."""
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,6 +13,7 @@ from hrpursuit.core.planes import Planes
 from hrpursuit.core.procrustes import PROCRUSTES, hard_threshold_procrustes, noise_level
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.tangent import STAGE_TWO, tangent_descent
+from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows, MappedRows
 from hrpursuit.schemes.fixed_sparsity import alternate_orthogonal
 from hrpursuit.schemes.paper import l1_per_row, stage_one
@@ -34,7 +34,7 @@ class Setup:
     max_iter: int
     tol: float
     seed: int
-    pool: ThreadPoolExecutor | None
+    team: Team
     stopper: Stopper
     log: StageLog
 
@@ -43,7 +43,7 @@ def search(problem: Problem, W: Array, warm: bool, setup: Setup) -> SearchResult
     """The plane search with its record."""
     key = int(np.random.default_rng([setup.seed, 1]).integers(2**63))
     callback = setup.stopper.callback
-    found = nucleate(problem, W, setup.options, key, warm=warm, pool=setup.pool, callback=callback)
+    found = nucleate(problem, W, setup.options, key, warm=warm, team=setup.team, callback=callback)
     shortfall = None
     if found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
         zeros = 0 if found.certificate is None else found.certificate.fewest_zeros
@@ -80,11 +80,11 @@ def finish_real(rows: Rows, W0: Array, W_chain: Array, setup: Setup) -> tuple[Ar
     W, before = stage_one(sample, W0, setup.max_iter, setup.tol, stopper, log, scale)
     if stopper.stopped:
         return W, l1_per_row(rows, W)
-    turned = [Planes(X, start, setup.pool).greedy(n_sweeps) for start, n_sweeps in ((W, 4), (W_chain, 3))]
+    turned = [Planes(X, start, setup.team).greedy(n_sweeps) for start, n_sweeps in ((W, 4), (W_chain, 3))]
     W = min(turned, key=lambda W: l1_per_row(sample, W))
     if len(X) < (rows.n_samples or 0):
         X, scale = _scaled_float32(sample_live_rows(rows, many, setup.seed))
-    W = Planes(X, W, setup.pool).greedy(_GREEDY_SWEEPS)
+    W = Planes(X, W, setup.team).greedy(_GREEDY_SWEEPS)
     objective = l1_per_row(rows, W)
     log.add(GREEDY_PLANES, 7 + _GREEDY_SWEEPS, before, objective)
     if len(X) == rows.n_samples:

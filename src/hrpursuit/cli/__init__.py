@@ -1,0 +1,14 @@
+"""The command line."""
+
+import sys
+
+
+def main() -> None:
+    """Entry point of the `hrpursuit` command."""
+    try:
+        from hrpursuit.cli.main import run  # noqa: PLC0415 - needs the extra `cli`
+    except ModuleNotFoundError as error:
+        if error.name not in {"click", "rich", "pyarrow"}:
+            raise
+        sys.exit(f'hrpursuit: the command line needs {error.name}: pip install "hrpursuit[cli]"')
+    sys.exit(run())

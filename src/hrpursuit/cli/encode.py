@@ -1,0 +1,39 @@
+"""hrpursuit encode: codes of a file in a learned dictionary."""
+
+from pathlib import Path
+
+import click
+import numpy as np
+
+from hrpursuit import HRP
+from hrpursuit.cli.report import json_option, print_json
+from hrpursuit.cli.tables import Table, check_suffix, read_table, write_table
+from hrpursuit.core.rounding import zero_level
+from hrpursuit.files import check_writable
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option(
+    "-m", "--model", "model_path", type=click.Path(path_type=Path), required=True, help="From `hrpursuit fit`."
+)
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Codes: .csv, .npy or .parquet.")
+@json_option
+def encode(data: Path, model_path: Path, out: Path, as_json: bool) -> None:
+    """Write the codes of DATA (.csv, .npy or .parquet) in the dictionary of a model."""
+    check_suffix(out)
+    check_writable(out)
+    model = HRP.load(model_path)
+    names = getattr(model, "feature_names_in_", None)
+    table = read_table(data)
+    if names is not None and table.names is not None:
+        table = read_table(data, [str(name) for name in names])  # the columns that the model knows, in its order
+    elif names is not None:
+        table = Table(table.X, [str(name) for name in names])  # a file without names: by position
+    codes = model.transform(table.named() if names is not None else table.X)
+    write_table(out, codes, list(model.get_feature_names_out()))
+    zeros = float(np.mean(np.abs(codes) < zero_level(table.X)))
+    if as_json:
+        print_json({"codes": str(out), "n_samples": len(codes), "n_atoms": codes.shape[1], "share_of_zeros": zeros})
+    else:
+        click.echo(f"{len(codes)} samples, {zeros:.1%} of the codes are zero to the rounding of the data: {out}")

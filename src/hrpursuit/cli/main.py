@@ -1,0 +1,45 @@
+"""The commands together, and what they share: one-line errors and exit codes."""
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+import hrpursuit
+from hrpursuit.cli.decode import decode
+from hrpursuit.cli.demo import demo
+from hrpursuit.cli.encode import encode
+from hrpursuit.cli.fit import fit
+
+EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(hrpursuit.__version__, prog_name="hrpursuit")
+def commands() -> None:
+    """Sparse coding with orthogonal and complete dictionaries.
+
+    Exit codes: 0 done, 1 the data or a file was not usable (one line says why), 2 wrong usage, 130 interrupted.
+    """
+
+
+for command in (demo, fit, encode, decode):
+    commands.add_command(command)
+
+
+def run(arguments: Sequence[str] | None = None) -> int:
+    """Run a command; returns its exit code."""
+    try:
+        commands.main(args=None if arguments is None else list(arguments), standalone_mode=False)
+    except click.exceptions.Exit as error:
+        return error.exit_code
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (click.Abort, KeyboardInterrupt):
+        print("hrpursuit: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except (ValueError, OSError, ImportError, MemoryError) as error:
+        print(f"hrpursuit: error: {' '.join(str(error).split())}", file=sys.stderr)
+        return EXIT_ERROR
+    return 0

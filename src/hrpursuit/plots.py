@@ -1,0 +1,64 @@
+"""Pictures of results. Needs matplotlib, which the extra `plots` installs; figures are made without a display."""
+
+from collections.abc import Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from hrpursuit.files import replaced_when_done
+from hrpursuit.metrics import dictionary_error, match_atoms
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: One colour for each scheme wherever they stand side by side; they differ in lightness too.
+SCHEME_COLOURS = {"paper": "#b35806", "exact": "#2166ac"}
+_SMALLEST_COSINE = 1e-4
+
+
+def new_figure(width: float, height: float) -> "Figure":
+    """A figure that belongs to no window; inches."""
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional package
+    except ImportError as error:
+        raise ImportError('pictures need matplotlib: pip install "hrpursuit[plots]"') from error
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def save_figure(figure: "Figure", path: str | PathLike[str]) -> None:
+    """Write a figure in the format of its suffix; the file appears whole or not at all."""
+    with replaced_when_done(path) as temporary:
+        figure.savefig(temporary, dpi=150, format=Path(path).suffix.lstrip(".") or "png")
+
+
+def plot_against_truth(estimates: Mapping[str, np.ndarray], truth: np.ndarray) -> "Figure":
+    """Cosines between learned and true atoms, matched one to one, a panel for each estimate.
+
+    A recovered dictionary shows as a clean diagonal; cosines of 1e-4 and less are black.
+
+    Parameters
+    ----------
+    estimates : mapping of str to array of shape (n_atoms, n_features)
+        Title of a panel and the dictionary that it shows.
+    truth : array of shape (n_atoms, n_features)
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    """
+    figure = new_figure(5.0 * len(estimates), 5.2)
+    axes: Sequence = figure.subplots(1, len(estimates), squeeze=False)[0]
+    unit = truth / np.linalg.norm(truth, axis=1, keepdims=True)
+    for axis, (title, components) in zip(axes, estimates.items(), strict=True):
+        order, _ = match_atoms(components, truth)
+        matched = components[order] / np.linalg.norm(components[order], axis=1, keepdims=True)
+        cosines = np.maximum(np.abs(matched @ unit.T), _SMALLEST_COSINE)
+        image = axis.imshow(cosines, cmap="magma", norm="log", vmin=_SMALLEST_COSINE, vmax=1, interpolation="nearest")
+        axis.set_title(f"{title}\nrelative error {dictionary_error(components, truth):.1e}", fontsize=13)
+        axis.set_xlabel("true atom", fontsize=12)
+        axis.set_ylabel("learned atom, matched one to one", fontsize=12)
+    bar = figure.colorbar(image, ax=list(axes), shrink=0.75)
+    bar.set_label("|cosine| between atoms (logarithmic)", fontsize=12)
+    return figure

@@ -1,0 +1,37 @@
+"""Data, seeds and settings that tests share."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import settings
+
+from hrpursuit.datasets import make_sparse_coded
+
+settings.register_profile("hrpursuit", deadline=None, max_examples=50, derandomize=True)
+settings.load_profile("hrpursuit")
+
+READINGS = "krakow_pm25_2017_10.csv"
+
+
+@pytest.fixture
+def rng():
+    return np.random.default_rng(20211)
+
+
+@pytest.fixture(scope="session")
+def sparse_data():
+    """300 samples of 12 features, 30% of the codes not zero: X, codes, components."""
+    return make_sparse_coded(300, 12, sparsity=0.3, random_state=1)
+
+
+@pytest.fixture(scope="session")
+def readings():
+    """Hours x sensors of the October readings, gaps filled with the mean of the hour, scaled by the largest reading."""
+    folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    path = folder / READINGS
+    if not path.exists():
+        pytest.skip(f"the readings are not at {path}; set HRPURSUIT_DATA to the folder that has {READINGS}")
+    X = np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
+    return np.where(np.isnan(X), np.nanmean(X, axis=1, keepdims=True), X) / np.nanmax(X)

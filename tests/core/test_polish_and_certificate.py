@@ -1,0 +1,144 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from hrpursuit.core.certificate import certify, has_exact_atom, same_atoms
+from hrpursuit.core.manifolds import polar, random_orthogonal
+from hrpursuit.core.polish import polish_free, polish_orthogonal
+from hrpursuit.core.rounding import zero_level
+from hrpursuit.core.settle import settle_complete, settle_orthogonal
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.rows import ArrayRows
+
+
+def turn(W, i, j, angle):
+    turned = W.copy()
+    turned[i] = np.cos(angle) * W[i] + np.sin(angle) * W[j]
+    turned[j] = np.cos(angle) * W[j] - np.sin(angle) * W[i]
+    return turned
+
+
+@given(seed=st.integers(0, 2**31), sparsity=st.sampled_from([0.1, 0.3, 0.5]))
+def test_polish_ends_at_rounding(seed, sparsity):
+    X, _, W = make_sparse_coded(300, 15, sparsity=sparsity, random_state=seed)
+    rough = polar(W + 0.02 * np.random.default_rng(seed).standard_normal(W.shape))
+    assert dictionary_error(rough, W) > 0.03
+    polished = polish_orthogonal(X, rough, zero_level(X))
+    assert dictionary_error(polished, W) < 1e-13
+    assert_allclose(polished @ polished.T, np.eye(15), atol=1e-13)
+
+
+@given(seed=st.integers(0, 2**31), condition=st.sampled_from([1.5, 10, 100]))
+def test_free_polish_ends_at_rounding_without_orthogonality(seed, condition):
+    X, _, A = make_sparse_coded(400, 12, sparsity=0.25, dictionary="complete", condition=condition, random_state=seed)
+    B = np.linalg.inv(A).T  # codes X B^T
+    mixing = np.eye(12) + 0.01 * np.random.default_rng(seed).standard_normal((12, 12))
+    polished = polish_free(X, mixing @ B, zero_level(X))
+    assert dictionary_error(np.linalg.inv(polished).T, A) < 1e-11 * condition
+
+
+def test_polish_leaves_dense_data_orthogonal(rng):
+    X, W = rng.standard_normal((200, 10)), random_orthogonal(10, rng)
+    polished = polish_orthogonal(X, W, zero_level(X))
+    assert_allclose(polished @ polished.T, np.eye(10), atol=1e-12)
+
+
+class TestCertificate:
+    """Each of the three conditions fails on an example that the others pass or do not reach."""
+
+    X, codes, W = make_sparse_coded(300, 12, sparsity=0.3, random_state=11)
+    level = zero_level(X)
+
+    def check(self, W, X=None, **kwargs):
+        return certify(ArrayRows(self.X if X is None else X), W, self.level, **kwargs)
+
+    def test_the_truth_is_certified(self):
+        found = self.check(self.W)
+        assert found
+        assert found.fewest_zeros == (self.codes[self.codes.any(axis=1)] == 0).sum(axis=0).min()
+        assert "certified sparse" in str(found)
+
+    def test_any_other_dictionary_lacks_zeros(self, rng):
+        found = self.check(random_orthogonal(12, rng))
+        assert not found
+        assert found.fewest_zeros == 0
+        assert "12 needed" in str(found)
+
+    @pytest.mark.parametrize("angle", [0.1, 0.4, np.pi / 4])
+    def test_two_mixed_atoms_are_named(self, angle):
+        found = self.check(turn(self.W, 2, 7, angle))
+        assert found.has_zeros  # their common zeros are enough for the first condition
+        assert not found
+        assert [2, 7] in found.failing_pairs.tolist()
+        assert [2, 7] in found.entangled.tolist()
+
+    def test_stationarity_sees_a_slope_where_zeros_are_independent(self):
+        """Columns with independent zeros but the same signs, one small and one large: turning lowers the l1 norm."""
+        rng = np.random.default_rng(0)
+        S = rng.choice([-1.0, 1.0], (400, 1)) * [0.1, 3.0] * (rng.random((400, 2)) < 0.7)
+        found = certify(ArrayRows(S), np.eye(2), 1e-9)
+        assert found.has_zeros
+        assert found.entangled.size == 0
+        assert found.unstationary.tolist() == [[0, 1]]
+
+    def test_zero_rows_prove_nothing(self):
+        padded = np.vstack([self.X, np.zeros((1000, 12))])
+        assert self.check(self.W, padded).n_rows == self.check(self.W).n_rows
+        rng = np.random.default_rng(0)
+        assert not self.check(random_orthogonal(12, rng), padded)
+
+    @pytest.mark.parametrize("block_size", [1, 17, 1000])
+    def test_blocks_do_not_matter(self, block_size):
+        mixed = turn(self.W, 2, 7, 0.4)
+        whole, blocked = self.check(mixed), certify(ArrayRows(self.X, block_size), mixed, self.level)
+        assert whole.fewest_zeros == blocked.fewest_zeros
+        assert whole.failing_pairs.tolist() == blocked.failing_pairs.tolist()
+
+    def test_density_around_zero_is_no_zero(self, rng):
+        """With a coarse zero level a dense column has many 'zeros', but as many just beside them."""
+        X = rng.standard_normal((100_000, 3))
+        assert (np.abs(X) < 0.01).sum(axis=0).min() > 3
+        found = certify(ArrayRows(X), np.eye(3), 0.01)
+        assert found.fewest_zeros < 200 < (np.abs(X) < 0.01).sum(axis=0).min()
+
+    def test_chance_does_not_entangle_many_independent_atoms(self):
+        X, _, W = make_sparse_coded(3000, 300, sparsity=0.1, random_state=5)
+        assert certify(ArrayRows(X), W, zero_level(X))
+
+    @pytest.mark.parametrize("angle", [0.1, 0.5])
+    def test_settling_repairs_mixed_pairs(self, angle):
+        mixed = turn(turn(self.W, 2, 7, angle), 0, 5, -angle)
+        settled, certificate = settle_orthogonal(self.X, ArrayRows(self.X), mixed, self.level)
+        assert certificate
+        assert dictionary_error(settled, self.W) < 1e-13
+
+    def test_complete_dictionaries(self):
+        X, _, A = make_sparse_coded(300, 12, sparsity=0.3, dictionary="complete", condition=5, random_state=2)
+        B = np.linalg.inv(A).T
+        level = zero_level(X)
+        assert certify(ArrayRows(X), B, level, orthogonal=False)
+        mixed = B.copy()
+        mixed[3] += 0.3 * B[4]
+        assert not certify(ArrayRows(X), mixed, level, orthogonal=False)
+        settled, certificate = settle_complete(X, ArrayRows(X), mixed, level)
+        assert certificate
+        assert dictionary_error(np.linalg.inv(settled).T, A) < 1e-12
+
+
+def test_exact_atom_is_told_from_a_dense_direction(sparse_data, rng):
+    X, _, W = sparse_data
+    near = W[3] + 0.03 * rng.standard_normal(12)
+    dense = rng.standard_normal((300, 12))
+    assert has_exact_atom(X, near / np.linalg.norm(near), zero_level(X))
+    assert not has_exact_atom(dense, W[3], zero_level(dense))
+
+
+def test_same_atoms_is_one_to_one(rng):
+    W = random_orthogonal(6, rng)
+    assert same_atoms(W, -W[::-1])
+    doubled = W.copy()
+    doubled[0] = W[1]
+    assert not same_atoms(doubled, W)
