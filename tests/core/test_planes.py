@@ -1,3 +1,5 @@
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -39,7 +41,7 @@ def test_rotations_keep_codes_and_dictionary_together(n, m, seed):
 
 
 def test_heat_bath_draws_from_the_gibbs_distribution(rng):
-    """Two atoms, one plane: the angles that the chain visits are distributed as exp(-l1 / T), a period of a quarter turn."""
+    """Two atoms, one plane: the chain visits angles as often as exp(-l1 / T) says; the period is a quarter turn."""
     X = rng.standard_normal((6, 2)) * (rng.random((6, 2)) < 0.5) + 0.1 * rng.standard_normal((6, 2))
     temperature, n_sweeps = 1.0, 60_000
     planes = Planes(X, np.eye(2))
@@ -54,7 +56,7 @@ def test_heat_bath_draws_from_the_gibbs_distribution(rng):
     c, s = np.cos(fine)[:, None], np.sin(fine)[:, None]
     l1 = np.abs(c * X[:, 0] + s * X[:, 1]).sum(axis=1) + np.abs(c * X[:, 1] - s * X[:, 0]).sum(axis=1)
     weights = np.exp(-(l1 - l1.min()) / temperature)
-    expected = np.array([weights[(fine >= a) & (fine < b)].sum() for a, b in zip(edges[:-1], edges[1:], strict=True)])
+    expected = np.array([weights[(fine >= a) & (fine < b)].sum() for a, b in pairwise(edges)])
     found = np.histogram(angles, edges)[0] / n_sweeps
     assert np.ptp(expected / expected.sum()) > 0.05  # a flat histogram would not pass
     assert_allclose(found, expected / expected.sum(), atol=0.012)

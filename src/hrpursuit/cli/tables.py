@@ -57,9 +57,12 @@ def read_table(path: Path, columns: Sequence[str] = ()) -> Table:
 
 def _read_npy(path: Path) -> np.ndarray:
     try:
-        X = np.load(path, allow_pickle=False)
+        with path.open("rb") as file:
+            X = np.load(file, allow_pickle=False)
     except (ValueError, EOFError, OSError) as error:
         raise ValueError(f"{path} cannot be read: it is damaged, cut short or not a NumPy array ({error}).") from error
+    if not isinstance(X, np.ndarray):
+        raise ValueError(f"{path} must hold one NumPy array; it is an archive of several.")
     if X.ndim != 2:
         raise ValueError(f"{path} must hold a two-dimensional array, one sample a row; got {X.ndim} dimensions.")
     return X

@@ -58,7 +58,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
 def load_model(cls: Callable[..., Model], path: str | PathLike[str]) -> Model:
     """Read a fitted model; ValueError says what is wrong with the file."""
     try:
-        with np.load(Path(path), allow_pickle=False) as archive:
+        with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("header")))
         if header["format"] != FORMAT:

@@ -1,0 +1,225 @@
+"""The commands as a user calls them, on real files."""
+
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+
+from hrpursuit import HRP
+from hrpursuit.cli.main import run
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.metrics import dictionary_error
+
+X, CODES, W = make_sparse_coded(300, 8, sparsity=0.3, random_state=0)
+NAMES = [f"s{i}" for i in range(8)]
+FRAME = pd.DataFrame(X, columns=NAMES)
+
+
+def write(path, data=X):
+    if path.suffix == ".npy":
+        np.save(path, data)
+    elif path.suffix == ".csv":
+        pd.DataFrame(data, columns=NAMES).to_csv(path, index=False)
+    else:
+        pd.DataFrame(data, columns=NAMES).to_parquet(path)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".npy", ".csv", ".parquet"])
+def test_fit_encode_decode(suffix, tmp_path, capsys):
+    data, model, codes, back = (tmp_path / name for name in (f"x{suffix}", "m.npz", f"c{suffix}", f"b{suffix}"))
+    write(data)
+    assert run(["fit", str(data), "-o", str(model), "--seed", "0"]) == 0
+    assert "certified sparse" in capsys.readouterr().out
+    assert dictionary_error(HRP.load(model).components_, W) < 1e-12
+    assert run(["encode", str(data), "-m", str(model), "-o", str(codes)]) == 0
+    assert f"{np.mean(CODES == 0):.1%} of the codes are zero" in capsys.readouterr().out
+    assert run(["decode", str(codes), "-m", str(model), "-o", str(back)]) == 0
+    read = {".npy": np.load, ".csv": pd.read_csv, ".parquet": pd.read_parquet}[suffix]
+    assert_allclose(np.asarray(read(back)), X, atol=1e-12)
+    if suffix != ".npy":
+        assert list(read(back).columns) == NAMES
+
+
+def test_csv_without_a_header(tmp_path):
+    np.savetxt(tmp_path / "x.csv", X, delimiter=",")
+    assert run(["fit", str(tmp_path / "x.csv"), "-o", str(tmp_path / "m.npz")]) == 0
+    assert HRP.load(tmp_path / "m.npz").n_features_in_ == 8
+
+
+def test_columns_by_name_and_in_another_order(tmp_path):
+    FRAME.assign(day="monday").to_csv(tmp_path / "x.csv", index=False)
+    chosen = ",".join(NAMES)
+    assert run(["fit", str(tmp_path / "x.csv"), "-o", str(tmp_path / "m.npz"), "--columns", chosen, "--seed", "0"]) == 0
+    FRAME[NAMES[::-1]].to_csv(tmp_path / "y.csv", index=False)
+    assert run(["encode", str(tmp_path / "y.csv"), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy")]) == 0
+    assert_allclose(np.load(tmp_path / "c.npy"), X @ HRP.load(tmp_path / "m.npz").encoder_, atol=1e-10)
+
+
+def test_settings_reach_the_fit(tmp_path, capsys):
+    write(tmp_path / "x.npy")
+    command = ["fit", str(tmp_path / "x.npy"), "-o", str(tmp_path / "m.npz"), "--n-nonzero", "2", "--scheme", "paper"]
+    assert run([*command, "--dictionary", "complete", "--n-init", "2", "--jobs", "1", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {"model", "n_samples", "certified", "relative_error", "stages", "seconds", "warnings"} <= set(report)
+    model = HRP.load(tmp_path / "m.npz")
+    assert (model.n_nonzero_coefs, model.scheme, model.dictionary, model.n_init) == (2, "paper", "complete", 2)
+
+
+def test_json_of_encode_and_decode(tmp_path, capsys):
+    write(tmp_path / "x.npy")
+    HRP(random_state=0).fit(X).save(tmp_path / "m.npz")
+    assert (
+        run(["encode", str(tmp_path / "x.npy"), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy"), "--json"])
+        == 0
+    )
+    assert_allclose(json.loads(capsys.readouterr().out)["share_of_zeros"], 0.7, atol=0.02)
+    assert (
+        run(["decode", str(tmp_path / "c.npy"), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "b.npy"), "--json"])
+        == 0
+    )
+    assert json.loads(capsys.readouterr().out)["n_samples"] == 300
+
+
+def test_demo(tmp_path, capsys):
+    picture = tmp_path / "demo.png"
+    assert run(["demo", "-o", str(picture), "--json"]) == 0
+    paper, exact = json.loads(capsys.readouterr().out)["results"]
+    assert not paper["success"]
+    assert exact["success"]
+    assert exact["certified"]
+    assert exact["error"] < 1e-12
+    assert picture.read_bytes().startswith(b"\x89PNG")
+    assert run(["demo", "-o", str(picture)]) == 0
+    assert "recovered" in capsys.readouterr().out
+
+
+def test_installed_command():
+    done = subprocess.run(
+        [sys.executable, "-c", "from hrpursuit.cli import main; main()", "--version"], capture_output=True, text=True
+    )
+    assert done.returncode == 0
+    assert "hrpursuit, version" in done.stdout
+
+
+class TestErrors:
+    """One line on standard error, exit code 1 (2 for wrong usage), and nothing half-written."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, tmp_path, capsys):
+        self.folder, self.capsys = tmp_path, capsys
+
+    def fails(self, arguments, *words, code=1):
+        assert run([str(argument) for argument in arguments]) == code
+        error = self.capsys.readouterr().err
+        if code == 1:
+            assert error.count("\n") == 1
+            assert error.startswith("hrpursuit: error: ")
+        for word in words:
+            assert word in error
+        assert not (self.folder / "m.npz").exists()
+        assert not [path for path in self.folder.iterdir() if path.name.startswith(".")]
+
+    def fit(self, name, *more):
+        return ["fit", self.folder / name, "-o", self.folder / "m.npz", *more]
+
+    def test_absent_file(self):
+        self.fails(self.fit("absent.csv"), "absent.csv does not exist")
+
+    def test_unknown_kind(self):
+        (self.folder / "x.txt").write_text("1 2")
+        self.fails(self.fit("x.txt"), ".csv, .npy, .parquet", "'.txt'")
+
+    @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
+    def test_cut_short(self, suffix):
+        path = write(self.folder / f"x{suffix}")
+        path.write_bytes(path.read_bytes()[:200])
+        self.fails(self.fit(path.name), "cannot be read")
+
+    def test_empty(self):
+        for name in ("x.csv", "x.npy", "x.parquet"):
+            (self.folder / name).write_bytes(b"")
+            self.fails(self.fit(name), name)
+
+    def test_rows_of_different_length(self):
+        (self.folder / "x.csv").write_text("1,2,3\n4,5\n")
+        self.fails(self.fit("x.csv"), "x.csv", "3")
+
+    def test_words_among_numbers(self):
+        FRAME.assign(s3="word").to_csv(self.folder / "x.csv", index=False)
+        self.fails(self.fit("x.csv"), "'s3'", "not numbers", "--columns")
+
+    def test_missing_values(self):
+        FRAME.mask(FRAME > 2).to_csv(self.folder / "x.csv", index=False)
+        self.fails(self.fit("x.csv"), "NaN")
+
+    def test_too_few_samples(self):
+        write(self.folder / "x.npy", X[:5])
+        self.fails(self.fit("x.npy"), "5 samples and 8 features")
+
+    def test_unknown_column(self):
+        write(self.folder / "x.csv")
+        self.fails(self.fit("x.csv", "--columns", "s1,s9"), "no column s9")
+
+    def test_columns_of_an_array(self):
+        write(self.folder / "x.npy")
+        self.fails(self.fit("x.npy", "--columns", "s1"), "no column names")
+
+    def test_array_of_another_shape(self):
+        np.save(self.folder / "x.npy", X[0])
+        self.fails(self.fit("x.npy"), "two-dimensional")
+
+    def test_output_folder_is_absent(self):
+        write(self.folder / "x.npy")
+        self.fails(["fit", self.folder / "x.npy", "-o", self.folder / "absent" / "m.npz"], "does not exist")
+
+    def test_bad_setting(self):
+        write(self.folder / "x.npy")
+        self.fails(self.fit("x.npy", "--n-nonzero", "99"), "from 1 to 8", "99")
+        self.fails(self.fit("x.npy", "--scheme", "fast"), "fast", code=2)
+        self.fails(["fit"], "DATA", code=2)
+
+    def test_model_that_is_none(self):
+        write(self.folder / "x.npy")
+        self.fails(["encode", self.folder / "x.npy", "-m", self.folder / "x.npy", "-o", self.folder / "c.npy"], "model")
+        assert not (self.folder / "c.npy").exists()
+
+    def test_codes_of_another_width(self):
+        HRP(random_state=0).fit(X).save(self.folder / "model.npz")
+        np.save(self.folder / "c.npy", X[:, :3])
+        self.fails(
+            ["decode", self.folder / "c.npy", "-m", self.folder / "model.npz", "-o", self.folder / "b.npy"],
+            "8 columns",
+            "3",
+        )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_progress_bar_on_a_terminal_only(tmp_path):
+    rng = np.random.default_rng(0)
+    np.save(tmp_path / "x.npy", rng.laplace(size=(3000, 40)))
+    command = [sys.executable, "-c", "from hrpursuit.cli import main; main()", "fit", "x.npy", "-o", "m.npz"]
+    quiet = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "plane search" not in quiet.stderr
+    leader, follower = pty.openpty()
+    with subprocess.Popen(command, cwd=tmp_path, stderr=follower, stdout=subprocess.DEVNULL) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(leader, 4096)
+            except OSError:
+                break
+            if not chunk:
+                break
+            shown += chunk
+    os.close(leader)
+    assert process.returncode == 0
+    assert b"plane search" in shown
+    assert b"Stage Two" in shown or b"Stage One" in shown

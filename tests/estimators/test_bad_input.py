@@ -1,0 +1,125 @@
+"""Bad input gets an error that names what was expected and what came."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from hrpursuit import HRP, sparse_code
+from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.datasets import make_sparse_coded
+
+X = make_sparse_coded(60, 6, sparsity=0.3, random_state=0)[0]
+
+
+def with_entry(value):
+    spoiled = X.copy()
+    spoiled[3, 2] = value
+    return spoiled
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (with_entry(np.nan), "NaN"),
+        (with_entry(np.inf), "infinity"),
+        (X[0], "2D array"),
+        (X[None], "dim 3"),
+        (X[:4], "4 samples and 6 features.*at least 6 samples"),
+        (X.astype(complex), "[Cc]omplex"),
+        (np.full((20, 3), "word"), "could not convert string"),
+        (np.empty((0, 6)), "0 sample"),
+        (np.empty((6, 0)), "0 feature"),
+        (X[:1], "1 sample"),
+    ],
+)
+def test_data_that_cannot_be_used(data, message):
+    with pytest.raises(ValueError, match=message):
+        HRP().fit(data)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_nonzero_coefs": 0}, "'n_nonzero_coefs' parameter.*Got 0"),
+        ({"n_nonzero_coefs": 7}, "from 1 to 6.*got 7"),
+        ({"n_nonzero_coefs": 2.5}, "n_nonzero_coefs.*2.5"),
+        ({"scheme": "fast"}, "scheme.*'exact'.*'fast'"),
+        ({"dictionary": "overcomplete"}, "dictionary.*'complete'.*'overcomplete'"),
+        ({"n_init": 0}, "n_init.*Got 0"),
+        ({"max_iter": 0}, "max_iter.*Got 0"),
+        ({"tol": -1}, "tol.*Got -1"),
+        ({"options": {"spacing": 2}}, "options.*HRPOptions"),
+        ({"callback": 3}, "callback.*Got 3"),
+        ({"dict_init": np.eye(5)}, r"\(6, 6\) to match X with 6 features; got \(5, 5\)"),
+        ({"dict_init": np.ones((6, 6))}, "orthonormal"),
+        ({"dict_init": np.full((6, 6), np.nan)}, "dict_init contains NaN"),
+        ({"dict_init": np.ones((6, 6)), "dictionary": "complete"}, "invertible.*rank 1"),
+    ],
+)
+def test_settings_that_cannot_be_used(settings, message):
+    with pytest.raises(ValueError, match=message):
+        HRP(**settings).fit(X)
+
+
+class TestRankOfACompleteDictionary:
+    def refuses(self, data, message):
+        with pytest.raises(ValueError, match=message):
+            HRP(dictionary="complete").fit(data)
+
+    def test_zero_features(self):
+        self.refuses(X * [1, 0, 1, 1, 0, 1], "always zero: 1, 4.*orthogonal")
+
+    def test_names_are_used(self):
+        self.refuses(pd.DataFrame(X * [1, 0, 1, 1, 1, 1], columns=list("abcdef")), "always zero: 'b'")
+
+    def test_constant_features(self):
+        self.refuses(np.c_[X[:, :4], np.ones((60, 2))], r"dependent on one another: 4, 5 \(constant: 4, 5\)")
+
+    def test_dependent_features(self):
+        self.refuses(np.c_[X[:, :5], X[:, 0] + 2 * X[:, 3]], "dependent on one another: 0, 3, 5")
+
+    @pytest.mark.parametrize("dtype", [np.float64, np.float32])
+    def test_small_features_are_not_taken_for_dependent(self, dtype):
+        data = (X * np.geomspace(1, 1e-3, 6)).astype(dtype)
+        assert HRP(dictionary="complete", random_state=0).fit(data).components_.shape == (6, 6)
+
+
+def test_methods_need_a_fit():
+    for call in (HRP().transform, HRP().inverse_transform, HRP().score, HRP().certify, HRP().save):
+        with pytest.raises(NotFittedError):
+            call(X)
+
+
+def test_other_widths_are_refused():
+    found = HRP(random_state=0).fit(X)
+    with pytest.raises(ValueError, match="5 features"):
+        found.transform(X[:, :5])
+    with pytest.raises(ValueError, match="6 columns, one for each atom; got 5"):
+        found.inverse_transform(X[:, :5])
+
+
+@pytest.mark.parametrize(
+    ("components", "settings", "message"),
+    [
+        (np.eye(5), {}, r"\(6, 6\) to match X with 6 features; got \(5, 5\)"),
+        (np.ones((6, 6)), {}, "invertible"),
+        (np.eye(6), {"n_nonzero_coefs": 9}, "from 1 to 6.*got 9"),
+        (np.eye(6), {"threshold": -1}, "threshold"),
+    ],
+)
+def test_sparse_code_checks_its_input(components, settings, message):
+    with pytest.raises(ValueError, match=message):
+        sparse_code(X, components, **settings)
+
+
+def test_sparse_code(rng):
+    W = random_orthogonal(6, rng)
+    codes = X @ W.T
+    np.testing.assert_allclose(sparse_code(X, W), codes, atol=1e-12)
+    assert np.count_nonzero(sparse_code(X, W, n_nonzero_coefs=2), axis=1).max() == 2
+    kept = sparse_code(X, W, threshold=0.5)
+    np.testing.assert_allclose(kept, np.where(np.abs(codes) >= 0.5, codes, 0), atol=1e-12)
+    A = W + 0.3 * rng.standard_normal((6, 6))
+    np.testing.assert_allclose(sparse_code(X, A) @ A, X, atol=1e-10)
+    assert sparse_code(X.astype("f4"), W).dtype == np.float32

@@ -1,0 +1,96 @@
+"""Fits in several threads of one process, in forked children and in worker processes."""
+
+import multiprocessing
+import subprocess
+import sys
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+
+import numpy as np
+import psutil
+import pytest
+from numpy.testing import assert_array_equal
+
+from hrpursuit import HRP
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.estimators.learning import n_threads
+
+N_FEATURES = 160  # enough for the threads of the plane search
+
+
+def data(seed=0):
+    return make_sparse_coded(4 * N_FEATURES, N_FEATURES, sparsity=0.1, random_state=seed)[0]
+
+
+def fit(seed):
+    return HRP(n_jobs=2, random_state=seed).fit(data(seed)).components_
+
+
+def worker_threads(_):
+    return n_threads(2, N_FEATURES)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    return [fit(seed) for seed in range(2)]
+
+
+def test_two_fits_in_two_threads(expected):
+    with ThreadPoolExecutor(2) as pool:
+        for found, alone in zip(pool.map(fit, range(2)), expected, strict=True):
+            assert_array_equal(found, alone)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fit_in_a_forked_child(expected):
+    """The parent has used its threads; a child that inherits their locks must not hang."""
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
+        assert_array_equal(pool.submit(fit, 0).result(timeout=120), expected[0])
+
+
+def test_no_threads_in_a_worker_process():
+    with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        assert pool.submit(worker_threads, 0).result(timeout=120) == 1
+
+
+def test_threads_only_when_asked_and_worth_it():
+    assert n_threads(None, N_FEATURES) == 1
+    assert n_threads(2, N_FEATURES) == 2
+    assert n_threads(2, 100) == 1
+
+
+def test_import_compiles_nothing_and_loads_nothing_optional():
+    code = """
+import sys
+import numba, scipy.linalg, scipy.optimize, sklearn.base
+theirs = set(sys.modules)
+import hrpursuit
+from hrpursuit.core import plane_kernels
+assert not plane_kernels.heat_bath.signatures
+packages = {name.split(".")[0] for name in set(sys.modules) - theirs if not name.startswith("_")}
+optional = {"matplotlib", "pandas", "click", "rich", "pyarrow", "dask", "polars", "skimage"}
+assert not packages & optional, packages & optional
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_compilation_is_announced_and_cached(tmp_path):
+    code = "import numpy as np; from hrpursuit import HRP; HRP(random_state=0).fit(np.random.rand(40, 4))"
+    env = {"NUMBA_CACHE_DIR": str(tmp_path), "PATH": ""}
+    first, second = (
+        subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", code], check=True, capture_output=True, text=True, env=env
+        )
+        for _ in range(2)
+    )
+    assert "compiling" in first.stderr
+    assert second.stderr == ""
+
+
+def test_memory_beyond_the_data_is_small():
+    X = np.random.default_rng(0).laplace(size=(200_000, 20)).astype(np.float32)
+    HRP(random_state=0).fit(X[:1000])
+    before = psutil.Process().memory_info().rss
+    peak = []
+    HRP(random_state=0, callback=lambda it: peak.append(psutil.Process().memory_info().rss) and None).fit(X)
+    assert max(peak) - before < 100e6
