@@ -101,10 +101,8 @@ def test_demo(tmp_path, capsys):
 
 
 def test_installed_command():
-    done = subprocess.run(
-        [sys.executable, "-c", "from hrpursuit.cli import main; main()", "--version"], capture_output=True, text=True
-    )
-    assert done.returncode == 0
+    command = [sys.executable, "-c", "from hrpursuit.cli import main; main()", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "hrpursuit, version" in done.stdout
 
 

@@ -25,10 +25,6 @@ def fit(seed):
     return HRP(n_jobs=2, random_state=seed).fit(data(seed)).components_
 
 
-def worker_threads(_):
-    return n_threads(2, N_FEATURES)
-
-
 @pytest.fixture(scope="module")
 def expected():
     return [fit(seed) for seed in range(2)]
@@ -50,7 +46,7 @@ def test_a_fit_in_a_forked_child(expected):
 
 def test_no_threads_in_a_worker_process():
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        assert pool.submit(worker_threads, 0).result(timeout=120) == 1
+        assert pool.submit(n_threads, 2, N_FEATURES).result(timeout=120) == 1
 
 
 def test_threads_only_when_asked_and_worth_it():

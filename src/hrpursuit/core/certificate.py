@@ -1,11 +1,12 @@
 """What makes an answer certified sparse.
 
-1. Zeros: every code column has at least n_features exact zeros more than the density of its codes around zero explains.
+1. Zeros: every code column has at least n_features exact zeros more than the density of its codes around zero explains,
+   and at least five other codes: an atom that is hardly ever used can be almost anything.
 2. Stationarity: no pair of atoms can be turned in its plane (of a complete dictionary: no atom moved along another) so
    that the l1 norm falls to first order.
-3. Independence: no pair of atoms shares significantly more zeros than independent atoms would: 5 standard deviations,
-   or more where there are so many pairs that chance alone would reach that. Two mixed atoms keep their common zeros and
-   may pass the first two.
+3. Independence: no pair of atoms shares significantly more zeros than independent atoms would: so many that one such
+   pair in a dictionary has a chance of one in a thousand. Two mixed atoms keep their common zeros and may pass the
+   first two.
 
 Certified is not proved: with very few samples (about three times n_features and less) a wrong answer can still pass.
 """
@@ -22,7 +23,8 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.sphere import polish_atom
 
 Pairs = NDArray[np.intp]
-_FALSE_ALARM = 1e-4  # chance that independent atoms fail the third condition
+_ACTIVE = 5  # rows that an atom must be used in
+_FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the third condition
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
 
@@ -40,6 +42,8 @@ class Certificate:
     fewest_zeros : int
         Zeros of the code column that has the fewest, less those that the density of codes near zero explains. Needed:
         `n_features`.
+    fewest_nonzeros : int
+        Other codes of the column that has the fewest. Needed: 5.
     unstationary : array of shape (n_pairs, 2)
         Pairs of atoms that break the second condition.
     entangled : array of shape (n_pairs, 2)
@@ -50,6 +54,7 @@ class Certificate:
     n_features: int
     zero_level: float
     fewest_zeros: int
+    fewest_nonzeros: int = 0
     unstationary: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
     entangled: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
 
@@ -61,8 +66,12 @@ class Certificate:
     def failing_pairs(self) -> Pairs:
         return np.unique(np.concatenate([self.unstationary, self.entangled]), axis=0)
 
+    @property
+    def is_active(self) -> bool:
+        return self.fewest_nonzeros >= _ACTIVE
+
     def __bool__(self) -> bool:
-        return self.has_zeros and len(self.unstationary) == 0 and len(self.entangled) == 0
+        return self.has_zeros and self.is_active and len(self.unstationary) == 0 and len(self.entangled) == 0
 
     def __str__(self) -> str:
         if self:
@@ -75,6 +84,8 @@ class Certificate:
                 f"not certified: a code column has {self.fewest_zeros} zeros in {self.n_rows} rows, "
                 f"{self.n_features} needed"
             )
+        if not self.is_active:
+            return f"not certified: an atom is used in {self.fewest_nonzeros} of {self.n_rows} rows, {_ACTIVE} needed"
         return (
             f"not certified on {self.n_rows} rows: {len(self.unstationary)} pairs of atoms could be turned to a lower "
             f"l1 norm, {len(self.entangled)} pairs share too many zeros"
@@ -106,11 +117,12 @@ def pairs_block(X: Array, W: Array, levels: Array) -> tuple[Array, Array, Array,
 def _chance(p: Array, m: int) -> Array:
     """Common zeros above expectation that chance explains, for each pair of columns with shares p of zeros in m rows.
 
-    A quantile of the number of rows where two independent columns are both zero or both not, with its skew.
+    A quantile of the hypergeometric distribution, by its spread and its skew.
     """
     n_pairs = max(1, len(p) * (len(p) - 1) // 2)
-    z = max(5.0, -float(ndtri(_FALSE_ALARM / n_pairs)))
-    return z * np.sqrt(m * np.outer(p * (1 - p), p * (1 - p))) + (z**2 - 1) / 6
+    z = -float(ndtri(_FALSE_ALARM / n_pairs))
+    skew = np.maximum(np.outer(1 - 2 * p, 1 - 2 * p), 0)
+    return z * np.sqrt(m * np.outer(p * (1 - p), p * (1 - p))) + skew * (z**2 - 1) / 6 + 0.5
 
 
 def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True) -> Certificate:
@@ -130,7 +142,8 @@ def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True)
         unstationary = slope > 1.0001 * dead
         np.fill_diagonal(unstationary, False)
     entangled = np.triu(common - np.outer(zeros, zeros) / m > _chance(zeros / m, int(m)), 1)
-    return Certificate(int(m), n, zero_level, fewest, np.argwhere(unstationary), np.argwhere(entangled))
+    pairs = np.argwhere(unstationary), np.argwhere(entangled)
+    return Certificate(int(m), n, zero_level, fewest, int(m - zeros.max()), *pairs)
 
 
 def has_exact_atom(X: Array, w: Array, zero_level: float) -> bool:

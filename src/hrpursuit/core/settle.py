@@ -2,22 +2,17 @@
 again.
 """
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from hrpursuit.core.certificate import Certificate, certify
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.polish import has_small_codes, polish_free, polish_orthogonal
-from hrpursuit.core.protocols import Array
-
-if TYPE_CHECKING:
-    from hrpursuit.core.protocols import Rows
+from hrpursuit.core.protocols import Array, Rows
 
 
 def settle_orthogonal(
-    X: Array, rows: "Rows", W: Array, zero_level: float, n_repairs: int = 20
+    X: Array, rows: Rows, W: Array, zero_level: float, n_repairs: int = 20
 ) -> tuple[Array, Certificate]:
     """Polish W on the working sample X (the same rows as `rows`), then repair the pairs that fail the certificate, up
     to `n_repairs` times.
@@ -46,7 +41,7 @@ def settle_orthogonal(
     return W, certify(rows, W, zero_level)
 
 
-def settle_complete(X: Array, rows: "Rows", B: Array, zero_level: float) -> tuple[Array, Certificate]:
+def settle_complete(X: Array, rows: Rows, B: Array, zero_level: float) -> tuple[Array, Certificate]:
     """Polish the rows of the encoding matrix B (codes X B^T), each by itself, and check the certificate of a complete
     dictionary.
     """

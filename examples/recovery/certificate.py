@@ -1,0 +1,38 @@
+"""When can a learned dictionary be trusted?"""
+
+# %%
+# A dictionary of 20 atoms is learned from ever fewer samples, ten times each. `certified_` looks at the codes alone,
+# not at the truth; here the truth is known, so the picture can tell whether it was right.
+
+from hrpursuit import HRP
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.plots import new_figure, save_figure
+
+outcomes = {"certified, right": [], "certified, wrong": [], "not certified, right": [], "not certified, wrong": []}
+samples = [30, 35, 40, 45, 50, 60, 80]
+for n_samples in samples:
+    counts = dict.fromkeys(outcomes, 0)
+    for seed in range(10):
+        X, _, components = make_sparse_coded(n_samples, 20, sparsity=0.3, random_state=seed)
+        model = HRP(random_state=seed).fit(X)
+        right = dictionary_error(model.components_, components) < 1e-6
+        counts[f"{'' if model.certified_ else 'not '}certified, {'right' if right else 'wrong'}"] += 1
+    for outcome, count in counts.items():
+        outcomes[outcome].append(count)
+
+# %%
+# Where the samples are too few, the answer is wrong and says so.
+
+figure = new_figure(7, 4)
+axis = figure.subplots()
+colours = {"certified, right": "#2166ac", "certified, wrong": "#b2182b"}
+colours |= {"not certified, right": "#92c5de", "not certified, wrong": "#d9d9d9"}
+bottom = [0] * len(samples)
+for outcome, counts in outcomes.items():
+    axis.bar([str(n) for n in samples], counts, bottom=bottom, label=outcome, color=colours[outcome])
+    bottom = [b + c for b, c in zip(bottom, counts, strict=True)]
+axis.set(xlabel="samples of 20 features, 30% of the codes not zero", ylabel="fits", ylim=(0, 14))
+axis.legend(ncols=2, loc="upper center")
+save_figure(figure, "certificate.png")
+print(outcomes)

@@ -1,0 +1,65 @@
+"""Public docstrings name every parameter, in order, and every class its fitted attributes."""
+
+import inspect
+import re
+
+import pytest
+
+import hrpursuit
+from hrpursuit import HRP, datasets, estimators, metrics, plots
+from hrpursuit.datasets import make_sparse_coded
+
+PUBLIC = {
+    f"{module.__name__}.{name}": getattr(module, name)
+    for module, names in [
+        (hrpursuit, hrpursuit.__all__),
+        (estimators, estimators.__all__),
+        (datasets, datasets.__all__),
+        (metrics, metrics.__all__),
+        (plots, ["plot_against_truth"]),
+    ]
+    for name in names
+}
+METHODS = {
+    method.__qualname__: method
+    for name, method in inspect.getmembers(HRP, inspect.isfunction)
+    if method.__qualname__ == f"HRP.{name}" and not name.startswith("_")
+}
+
+
+def section(docstring, title):
+    """The names that a numpydoc section lists."""
+    lines = inspect.cleandoc(docstring).splitlines()
+    starts = [i for i, line in enumerate(lines[:-1]) if line == title and re.fullmatch("-+", lines[i + 1])]
+    names = []
+    for i, line in enumerate(lines[starts[0] + 2 :] if starts else [], starts[0] + 2 if starts else 0):
+        if i + 1 < len(lines) and re.fullmatch("-{3,}", lines[i + 1]):
+            break
+        if line and not line.startswith(" "):
+            names += [name.strip() for name in line.split(" : ")[0].split(",")]
+    return names
+
+
+@pytest.mark.parametrize(
+    ("name", "thing"), {**PUBLIC, **METHODS}.items(), ids=lambda x: x if isinstance(x, str) else ""
+)
+def test_parameters_are_documented_in_order(name, thing):
+    assert thing.__doc__
+    signature = [p for p in inspect.signature(thing).parameters if p not in ("self", "cls")]
+    listed = section(thing.__doc__, "Parameters") or section(thing.__doc__, "Attributes")
+    assert [parameter for parameter in listed if parameter in signature] == signature
+
+
+def test_fitted_attributes_are_documented():
+    X = make_sparse_coded(100, 5, sparsity=0.3, random_state=0)[0]
+    fitted = {name for name in vars(HRP(random_state=0).fit(X)) if name.endswith("_") and not name.startswith("_")}
+    assert fitted <= set(section(HRP.__doc__, "Attributes"))
+
+
+def test_defaults_in_docstrings_are_those_of_the_signature():
+    for name, parameter in inspect.signature(HRP).parameters.items():
+        line = next(line for line in HRP.__doc__.splitlines() if line.strip().startswith(f"{name} :"))
+        documented = re.search(r"default=(.+)$", line).group(1).strip('"')
+        assert documented == (
+            f"{parameter.default:g}" if isinstance(parameter.default, float) else str(parameter.default)
+        ) or (name == "tol" and float(documented) == parameter.default)

@@ -1,0 +1,84 @@
+"""The README, the examples and the benchmarks do what they say."""
+
+import importlib
+import os
+import re
+import runpy
+import sys
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from hrpursuit import HRP
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.metrics import dictionary_error
+
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
+EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
+BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "common")
+
+
+def blocks(language):
+    return re.findall(rf"```{language}\n(.*?)```", README.read_text(), flags=re.DOTALL)
+
+
+def test_readme_gives_the_two_commands_that_ci_runs():
+    commands = [line for block in blocks("sh") for line in block.splitlines() if line.startswith("pip install")]
+    assert commands[:2] == ['pip install ".[all]" && hrpursuit demo', 'pip install ".[test]" && pytest']
+
+
+def test_readme_example_runs(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (example,) = blocks("python")
+    assert len([line for line in example.splitlines() if line.strip()]) <= 10
+    exec(compile(example, "README.md", "exec"), {})
+    assert "certified sparse" in capsys.readouterr().out
+
+
+def test_readme_names_commands_and_pictures_that_exist():
+    text = README.read_text()
+    for name in re.findall(r"`python (benchmarks/\w+\.py)", text):
+        assert (ROOT / name).exists()
+    for target in re.findall(r"\]\(([^)#:]+)\)", text):
+        assert (ROOT / target).exists(), target
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_example_runs_and_draws(path, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runpy.run_path(str(path), run_name="__main__")
+    assert list(tmp_path.glob("*.png"))
+
+
+@pytest.mark.parametrize("path", BENCHMARKS, ids=lambda path: path.stem)
+def test_benchmark_loads_and_says_how_to_run_it(path, monkeypatch):
+    monkeypatch.syspath_prepend(str(path.parent))
+    loaded = runpy.run_path(str(path), run_name="benchmark")
+    assert callable(loaded["main"])
+    assert f"python benchmarks/{path.name}" in loaded["__doc__"]
+
+
+def test_the_plain_scheme_of_the_benchmarks_is_the_papers(monkeypatch):
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    plain_paper = importlib.import_module("common").plain_paper
+
+    X = make_sparse_coded(1000, 10, sparsity=0.2, random_state=0)[0]
+    start = np.linalg.qr(np.random.default_rng(3).standard_normal((10, 10)))[0]
+    ours = HRP(scheme="paper", dict_init=start).fit(X).components_
+    assert dictionary_error(plain_paper(X, 3), ours) < 1e-9
+
+
+def test_extras_hold_what_they_should():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert "hrpursuit[all]" in extras["test"]
+    assert not any(
+        "peers" in requirement for name, wanted in extras.items() for requirement in wanted if name != "peers"
+    )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no execute bits")
+def test_ci_can_be_run():
+    assert os.access(ROOT / ".ci" / "run", os.X_OK)
