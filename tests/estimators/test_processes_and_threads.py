@@ -9,6 +9,7 @@ import numpy as np
 import psutil
 import pytest
 from numpy.testing import assert_array_equal
+from threadpoolctl import threadpool_info
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
@@ -90,3 +91,20 @@ def test_memory_beyond_the_data_is_small():
     peak = []
     HRP(random_state=0, callback=lambda it: peak.append(psutil.Process().memory_info().rss) and None).fit(X)
     assert max(peak) - before < 100e6
+
+
+def blas_limits():
+    return [library["num_threads"] for library in threadpool_info() if library["user_api"] == "blas"]
+
+
+def test_threads_of_matrix_products_are_limited_in_the_search_and_restored():
+    before = blas_limits()
+    X = make_sparse_coded(300, 10, sparsity=0.2, random_state=0)[0]
+    during = []
+    HRP(random_state=0, callback=lambda it: during.append(blas_limits()) and None).fit(X)
+    assert all(limit == 1 for limits in during for limit in limits)
+    with pytest.raises(ZeroDivisionError):
+        HRP(random_state=0, callback=lambda it: 1 / 0).fit(X)
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda seed: HRP(random_state=seed).fit(X), range(20)))
+    assert blas_limits() == before

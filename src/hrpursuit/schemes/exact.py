@@ -15,6 +15,7 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.tangent import STAGE_TWO, tangent_descent
 from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows, MappedRows
+from hrpursuit.schemes.blas import one_blas_thread
 from hrpursuit.schemes.fixed_sparsity import alternate_orthogonal
 from hrpursuit.schemes.paper import l1_per_row, stage_one
 from hrpursuit.schemes.stages import Learned, StageLog, Stopper
@@ -43,7 +44,8 @@ def search(problem: Problem, W: Array, warm: bool, setup: Setup) -> SearchResult
     """The plane search with its record."""
     key = int(np.random.default_rng([setup.seed, 1]).integers(2**63))
     callback = setup.stopper.callback
-    found = nucleate(problem, W, setup.options, key, warm=warm, team=setup.team, callback=callback)
+    with one_blas_thread():
+        found = nucleate(problem, W, setup.options, key, warm=warm, team=setup.team, callback=callback)
     shortfall = None
     if found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
         zeros = 0 if found.certificate is None else found.certificate.fewest_zeros

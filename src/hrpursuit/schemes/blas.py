@@ -1,0 +1,53 @@
+"""One thread for the linear algebra library, where its matrices are small."""
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any
+
+from threadpoolctl import ThreadpoolController
+
+
+@lru_cache(maxsize=1)
+def _controller() -> ThreadpoolController:
+    return ThreadpoolController()  # looks up all loaded libraries, which takes longer than a small fit
+
+
+class _SharedLimit:
+    """The limit belongs to the process: the first fit that enters sets it, the last one that leaves lifts it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._n_inside = 0
+        self._limiter: Any = None
+
+    def enter(self) -> None:
+        with self._lock:
+            if self._n_inside == 0:
+                self._limiter = _controller().limit(limits=1, user_api="blas")
+            self._n_inside += 1
+
+    def leave(self) -> None:
+        with self._lock:
+            self._n_inside -= 1
+            if self._n_inside == 0:
+                self._limiter.restore_original_limits()
+
+
+_shared = _SharedLimit()
+
+
+@contextmanager
+def one_blas_thread() -> Iterator[None]:
+    """Matrix products in one thread, for work on small matrices.
+
+    Those of a working sample are so small that threads cost more than they bring; on a machine that has other work to
+    do, where they wait for each other, they were seen to cost a hundred times more. And the result is the same to the
+    last bit on machines with different numbers of cores.
+    """
+    _shared.enter()
+    try:
+        yield
+    finally:
+        _shared.leave()
