@@ -13,6 +13,7 @@ from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.rows import whitening
+from hrpursuit.schemes.blas import one_blas_thread
 from hrpursuit.schemes.complete import complete_scheme
 from hrpursuit.schemes.exact import Setup, exact_scheme
 from hrpursuit.schemes.paper import paper_scheme
@@ -29,7 +30,8 @@ def n_threads(n_jobs: int | None, n_features: int) -> int:
 def _start(rows: Rows, dict_init: Array | None, complete: bool, seed: int) -> Array:
     """Orthogonal start; for a complete dictionary in whitened coordinates."""
     if dict_init is None:
-        return random_orthogonal(rows.n_features, np.random.default_rng([seed, 0]))
+        with one_blas_thread():  # the search magnifies the last bit of its start
+            return random_orthogonal(rows.n_features, np.random.default_rng([seed, 0]))
     if not complete:
         return dict_init
     return polar(np.linalg.inv(dict_init).T @ np.linalg.inv(whitening(rows)))
