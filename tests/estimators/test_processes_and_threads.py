@@ -18,12 +18,11 @@ from hrpursuit.estimators.learning import n_threads
 N_FEATURES = 160  # enough for the threads of the plane search
 
 
-def data(seed=0):
-    return make_sparse_coded(4 * N_FEATURES, N_FEATURES, sparsity=0.1, random_state=seed)[0]
+DATA = [make_sparse_coded(4 * N_FEATURES, N_FEATURES, sparsity=0.1, random_state=seed)[0] for seed in range(2)]
 
 
 def fit(seed):
-    return HRP(n_jobs=2, random_state=seed).fit(data(seed)).components_
+    return HRP(n_jobs=2, random_state=seed).fit(DATA[seed]).components_
 
 
 @pytest.fixture(scope="module")
