@@ -8,7 +8,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 import numpy as np
 import psutil
 import pytest
-from numpy.testing import assert_array_equal
+from numpy.testing import assert_allclose
 from threadpoolctl import threadpool_info
 
 from hrpursuit import HRP
@@ -33,7 +33,7 @@ def expected():
 def test_two_fits_in_two_threads(expected):
     with ThreadPoolExecutor(2) as pool:
         for found, alone in zip(pool.map(fit, range(2)), expected, strict=True):
-            assert_array_equal(found, alone)
+            assert_allclose(found, alone, atol=1e-13)  # matrix products may differ in the last bit with where arrays lie
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")
@@ -41,7 +41,7 @@ def test_two_fits_in_two_threads(expected):
 def test_a_fit_in_a_forked_child(expected):
     """The parent has used its threads; a child that inherits their locks must not hang."""
     with ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("fork")) as pool:
-        assert_array_equal(pool.submit(fit, 0).result(timeout=120), expected[0])
+        assert_allclose(pool.submit(fit, 0).result(timeout=120), expected[0], atol=1e-13)
 
 
 def test_no_threads_in_a_worker_process():

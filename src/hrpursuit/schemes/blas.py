@@ -43,8 +43,8 @@ def one_blas_thread() -> Iterator[None]:
     """Matrix products in one thread, for work on small matrices.
 
     Those of a working sample are so small that threads cost more than they bring; on a machine that has other work to
-    do, where they wait for each other, they were seen to cost a hundred times more. And the result is the same to the
-    last bit on machines with different numbers of cores.
+    do, where they wait for each other, they were seen to cost a hundred times more. And a search, which magnifies the
+    last bit of every product, is the same on machines with different numbers of cores.
     """
     _shared.enter()
     try:
