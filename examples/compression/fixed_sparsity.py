@@ -30,6 +30,7 @@ panels = {"original": tiles, **{f'scheme="{scheme}"': found for scheme, found in
 figure = new_figure(11, 4.2)
 for axis, (title, found) in zip(figure.subplots(1, 3), panels.items(), strict=True):
     error = 255 * np.sqrt(np.mean((found - tiles) ** 2))
+    print(f"{title}: root mean squared error {error:.2f} grey levels")
     picture = found.reshape(32, 32, 8, 8).swapaxes(1, 2).reshape(256, 256)
     axis.imshow(picture, cmap="gray", vmin=0, vmax=1)
     axis.set_title(title if title == "original" else f"{title}, T0 = 5\nerror {error:.2f} grey levels")

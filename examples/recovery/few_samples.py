@@ -3,13 +3,17 @@
 # %%
 # Forty features, a fifth of the codes not zero: the scheme of the paper against the default, as the samples grow.
 
+import warnings
+
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 
+warnings.simplefilter("ignore", ConvergenceWarning)  # the paper's Stage One, where it has too few samples
 samples = [120, 200, 400, 800, 1600, 3200]
 errors = {scheme: [] for scheme in SCHEME_COLOURS}
 for n_samples in samples:

@@ -8,9 +8,12 @@ from os import PathLike
 from pathlib import Path
 
 
-def check_writable(path: str | PathLike[str]) -> None:
-    """Raise OSError if no file can be written there: before the work, not after it."""
+def check_writable(path: str | PathLike[str], *inputs: str | PathLike[str]) -> None:
+    """Raise OSError or ValueError if no file can be written there, or it is an input: before the work, not after."""
     target = Path(path)
+    for source in inputs:
+        if target.exists() and Path(source).exists() and target.samefile(source):
+            raise ValueError(f"{target} is also read; give another name for the output.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {target}: the folder {target.parent} does not exist.")
     if target.is_dir():

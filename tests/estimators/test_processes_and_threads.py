@@ -33,7 +33,9 @@ def expected():
 def test_two_fits_in_two_threads(expected):
     with ThreadPoolExecutor(2) as pool:
         for found, alone in zip(pool.map(fit, range(2)), expected, strict=True):
-            assert_allclose(found, alone, atol=1e-13)  # matrix products may differ in the last bit with where arrays lie
+            assert_allclose(
+                found, alone, atol=1e-13
+            )  # matrix products may differ in the last bit with where arrays lie
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="this system cannot fork")

@@ -7,6 +7,8 @@ def main() -> None:
     """Entry point of the `hrpursuit` command."""
     try:
         from hrpursuit.cli.main import run  # noqa: PLC0415 - needs the extra `cli`
+    except KeyboardInterrupt:
+        sys.exit(130)
     except ModuleNotFoundError as error:
         if error.name not in {"click", "rich", "pyarrow"}:
             raise

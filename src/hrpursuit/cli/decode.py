@@ -20,7 +20,7 @@ from hrpursuit.files import check_writable
 def decode(codes: Path, model_path: Path, out: Path, as_json: bool) -> None:
     """Write the samples that CODES (.csv, .npy or .parquet) stand for in the dictionary of a model."""
     check_suffix(out)
-    check_writable(out)
+    check_writable(out, codes, model_path)
     model = HRP.load(model_path)
     X = model.inverse_transform(read_table(codes).X)
     names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])

@@ -24,10 +24,14 @@ SCHEMES: dict[Literal["paper", "exact"], str] = {"paper": "the paper's scheme", 
 @click.command()
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("hrpursuit-demo.png"), show_default=True,
               help="Where the picture goes (.png, .svg or .pdf).")  # fmt: skip
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the data and of both fits.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of the data and of both fits."
+)
 @json_option
 def demo(out: Path, seed: int, as_json: bool) -> None:
     """Learn 50 atoms from 500 samples with the paper's scheme and with ours, and draw both against the truth."""
+    if out.suffix.lower() not in {".png", ".svg", ".pdf"}:
+        raise ValueError(f"{out}: expected a name that ends in .png, .svg or .pdf; got {out.suffix or 'none'!r}.")
     check_writable(out)
     compile_kernels()
     X, _, components = make_sparse_coded(N_SAMPLES, N_ATOMS, sparsity=SPARSITY, random_state=seed)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hrpursuit import HRP
 from hrpursuit.cli.report import json_option, print_json
-from hrpursuit.cli.tables import Table, check_suffix, read_table, write_table
+from hrpursuit.cli.tables import Header, check_suffix, read_table, write_table
 from hrpursuit.core.rounding import zero_level
 from hrpursuit.files import check_writable
 
@@ -18,19 +18,18 @@ from hrpursuit.files import check_writable
     "-m", "--model", "model_path", type=click.Path(path_type=Path), required=True, help="From `hrpursuit fit`."
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Codes: .csv, .npy or .parquet.")
+@click.option("--header", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
+              help="Whether the first line of a CSV file is names; auto: unless it is all numbers.")  # fmt: skip
 @json_option
-def encode(data: Path, model_path: Path, out: Path, as_json: bool) -> None:
+def encode(data: Path, model_path: Path, out: Path, header: Header, as_json: bool) -> None:
     """Write the codes of DATA (.csv, .npy or .parquet) in the dictionary of a model."""
     check_suffix(out)
-    check_writable(out)
+    check_writable(out, data, model_path)
     model = HRP.load(model_path)
     names = getattr(model, "feature_names_in_", None)
-    table = read_table(data)
-    if names is not None and table.names is not None:
-        table = read_table(data, [str(name) for name in names])  # the columns that the model knows, in its order
-    elif names is not None:
-        table = Table(table.X, [str(name) for name in names])  # a file without names: by position
-    codes = model.transform(table.named() if names is not None else table.X)
+    expected = None if names is None else [str(name) for name in names]
+    table = read_table(data, expected=expected, header=header)
+    codes = model.transform(table.X if names is None else table.named())
     write_table(out, codes, list(model.get_feature_names_out()))
     zeros = float(np.mean(np.abs(codes) < zero_level(table.X)))
     if as_json:

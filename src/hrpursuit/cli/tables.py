@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +13,8 @@ import pyarrow.parquet
 from hrpursuit.files import replaced_when_done
 
 SUFFIXES = (".csv", ".npy", ".parquet")
+Header = Literal["auto", "yes", "no"]
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}  # in a first line these are cells, not names
 
 
 @dataclass(frozen=True)
@@ -29,30 +31,32 @@ class Table:
 
 def check_suffix(path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
-        raise ValueError(
-            f"{path}: expected a file name that ends in {', '.join(SUFFIXES)}; got {path.suffix or 'none'!r}."
-        )
+        raise ValueError(f"{path}: expected a name that ends in {', '.join(SUFFIXES)}; got {path.suffix or 'none'!r}.")
 
 
-def read_table(path: Path, columns: Sequence[str] = ()) -> Table:
-    """Read a table of numbers; `columns` chooses some by name."""
+def read_table(
+    path: Path, columns: Sequence[str] = (), *, expected: Sequence[str] | None = None, header: Header = "auto"
+) -> Table:
+    """Read a table of numbers without gaps.
+
+    `columns` chooses some by name. `expected` are those of a model: taken by name from a file that has names, else by
+    position.
+    """
     check_suffix(path)
     if not path.exists():
         raise FileNotFoundError(f"{path} does not exist.")
     if path.suffix.lower() == ".npy":
         if columns:
             raise ValueError(f"{path}: a NumPy file has no column names; leave out --columns.")
-        return Table(_read_npy(path), None)
-    try:
-        table = _read_csv(path) if path.suffix.lower() == ".csv" else pa.parquet.read_table(path)
-    except pa.ArrowException as error:
-        raise ValueError(f"{path} cannot be read: it is damaged, cut short or not a table ({error}).") from error
-    absent = [name for name in columns if name not in table.column_names]
-    if absent:
-        raise ValueError(f"{path} has no column {', '.join(absent[:20])}; it has {', '.join(table.column_names[:20])}.")
-    if columns:
-        table = table.select(list(columns))
-    return Table(_to_numpy(path, table), None if _are_positions(table.column_names) else table.column_names)
+        table = Table(_read_npy(path), None)
+    else:
+        table = _read_columns(path, list(columns or expected or ()), header)
+    if expected is not None and table.names is None:
+        if table.X.shape[1] != len(expected):
+            raise ValueError(f"{path} has {table.X.shape[1]} columns; the model was fitted on {len(expected)}.")
+        table = Table(table.X, list(expected))
+    _check_finite(path, table)
+    return table
 
 
 def _read_npy(path: Path) -> np.ndarray:
@@ -65,45 +69,88 @@ def _read_npy(path: Path) -> np.ndarray:
         raise ValueError(f"{path} must hold one NumPy array; it is an archive of several.")
     if X.ndim != 2:
         raise ValueError(f"{path} must hold a two-dimensional array, one sample a row; got {X.ndim} dimensions.")
+    if X.dtype.kind not in "buif":
+        raise ValueError(f"{path} must hold real numbers; got {X.dtype}.")
     return X
 
 
-def _is_number(text: str) -> bool:
+def _read_columns(path: Path, wanted: list[str], header: Header) -> Table:
     try:
-        float(text)
+        table = _read_csv(path, header) if path.suffix.lower() == ".csv" else pa.parquet.read_table(path)
+    except pa.ArrowException as error:
+        raise ValueError(f"{path} cannot be read: it is damaged, cut short or not a table ({error}).") from error
+    names = table.column_names
+    bare = names == [str(i) for i in range(len(names))]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise ValueError(f"{path} has several columns named {', '.join(map(repr, repeated[:5]))}; rename them.")
+    if wanted and not bare:
+        absent = [name for name in wanted if name not in names]
+        if absent:
+            raise ValueError(f"{path} has no column {', '.join(absent[:10])}; it has {', '.join(names[:20])}.")
+        if len(set(wanted)) < len(wanted):
+            raise ValueError(f"--columns names a column twice: {', '.join(wanted)}.")
+        table = table.select(wanted)
+    elif wanted and not set(wanted) <= set(names):
+        raise ValueError(f"{path} has no column names; leave out --columns.")
+    return Table(_to_numpy(path, table), None if bare else table.column_names)
+
+
+def _is_cell(text: str) -> bool:
+    text = text.strip().strip('"').strip()
+    try:
+        float(text.replace(",", "."))
     except ValueError:
-        return not text.strip()
+        return text.lower() in _MISSING
     return True
 
 
-def _read_csv(path: Path) -> pa.Table:
-    """The first line is a header unless all of it is numbers."""
-    with path.open(encoding="utf-8", errors="replace") as file:
-        first = file.readline().strip()
-    if not first:
+def _read_csv(path: Path, header: Header) -> pa.Table:
+    """Separated by commas, semicolons or tabs; the first line is a header unless all of it is numbers or gaps."""
+    with path.open(encoding="utf-8-sig", errors="replace") as file:
+        first, second = file.readline().strip("\r\n"), file.readline()
+    if not first.strip():
         raise ValueError(f"{path} is empty or starts with an empty line.")
-    fields = first.split(",")
-    bare = all(_is_number(field.strip().strip('"')) for field in fields)
-    names = [str(i) for i in range(len(fields))] if bare else None
-    return pa.csv.read_csv(path, read_options=pa.csv.ReadOptions(column_names=names))
-
-
-def _are_positions(names: Sequence[str]) -> bool:
-    return list(names) == [str(i) for i in range(len(names))]
+    delimiter = max(",;\t", key=first.count)
+    fields = first.split(delimiter)
+    has_names = header == "yes" or (header == "auto" and not all(_is_cell(field) for field in fields))
+    names = None if has_names else [str(i) for i in range(len(fields))]
+    decimal_point = "," if delimiter == ";" and "," in second else "."
+    return pa.csv.read_csv(
+        path,
+        read_options=pa.csv.ReadOptions(column_names=names),
+        parse_options=pa.csv.ParseOptions(delimiter=delimiter),
+        convert_options=pa.csv.ConvertOptions(decimal_point=decimal_point),
+    )
 
 
 def _to_numpy(path: Path, table: pa.Table) -> np.ndarray:
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
+            values = (str(value) for value in column.to_pylist())
+            row, value = next(((i, v) for i, v in enumerate(values, 1) if not _is_cell(v)), (1, "a value"))
             raise ValueError(
-                f"{path}: column {name!r} holds {kind}, not numbers; choose the columns with numbers by --columns."
+                f"{path}: column {name!r} holds {kind}, not numbers ({value!r} in row {row}); leave it out by naming "
+                "the others with --columns, or mend it."
             )
     single = all(column.type == pa.float32() for column in table.columns)
     X = np.empty((table.num_rows, table.num_columns), np.float32 if single else np.float64)
     for j, column in enumerate(table.columns):
         X[:, j] = column.cast(pa.float32() if single else pa.float64()).to_numpy()
     return X
+
+
+def _check_finite(path: Path, table: Table) -> None:
+    spoiled = np.argwhere(~np.isfinite(table.X))
+    if len(spoiled):
+        row, column = spoiled[0]
+        name = column + 1 if table.names is None else repr(table.names[column])
+        value = table.X[row, column]
+        raise ValueError(
+            f"{path}: {len(spoiled)} values are NaN, missing or infinite, the first ({value}) in row {row + 1}, column "
+            f"{name}; fill the gaps or leave out such rows."
+        )
 
 
 def write_table(path: Path, X: np.ndarray, names: Sequence[str]) -> None:

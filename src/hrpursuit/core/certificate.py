@@ -79,6 +79,8 @@ class Certificate:
                 f"certified sparse on {self.n_rows} rows: at least {self.fewest_zeros} zeros a code column, "
                 f"{self.n_features} needed"
             )
+        if self.n_rows == 0:
+            return "not certified: no rows were checked"
         if not self.has_zeros:
             return (
                 f"not certified: a code column has {self.fewest_zeros} zeros in {self.n_rows} rows, "
@@ -131,7 +133,7 @@ def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True)
     n, levels = len(W), (zero_level * scale).astype(rows.dtype)
     W = W.astype(rows.dtype, copy=False)
     m, zeros, near = rows.sum(zeros_block, W, levels)
-    fewest = int(np.floor((zeros - near / 2).min()))  # the band of zeros is half as wide as the band around it
+    fewest = max(0, int(np.floor((zeros - near / 2).min())))  # the band of zeros is half as wide as the band around it
     if m == 0 or fewest < n:
         return Certificate(int(m), n, zero_level, fewest)
     signed, dead, common, products, l1 = rows.sum(pairs_block, W, levels)

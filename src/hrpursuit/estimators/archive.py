@@ -57,6 +57,8 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
 
 def load_model(cls: Callable[..., Model], path: str | PathLike[str]) -> Model:
     """Read a fitted model; ValueError says what is wrong with the file."""
+    if not Path(path).exists():
+        raise FileNotFoundError(f"{path} does not exist.")
     try:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
@@ -65,7 +67,7 @@ def load_model(cls: Callable[..., Model], path: str | PathLike[str]) -> Model:
             raise KeyError(header["format"])
     except (zipfile.BadZipFile, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
         raise ValueError(
-            f"{path} is not a readable hrpursuit model: it is damaged, cut short or of another kind ({error})."
+            f"{path} is not a readable hrpursuit model: it is damaged, cut short or of another kind."
         ) from error
     if header["version"] != VERSION:
         raise ValueError(

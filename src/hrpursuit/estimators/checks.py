@@ -23,6 +23,21 @@ def check_enough_samples(X: np.ndarray, name: str) -> None:
         )
 
 
+#: Largest magnitudes for which third powers and their sums stay within the range of the format.
+_SCALES = {np.dtype(np.float64): (1e-90, 1e90), np.dtype(np.float32): (1e-10, 1e10)}
+
+
+def check_scale(X: np.ndarray) -> None:
+    """Refuse units in which the arithmetic would over- or underflow; looks at a sample of the rows."""
+    largest = float(np.abs(ArrayRows(X).sample(10 * X.shape[1], seed=0)).max())
+    low, high = _SCALES[X.dtype]
+    if largest > 0 and not low < largest < high:
+        raise ValueError(
+            f"the values of X reach {largest:.1g}; in {X.dtype} they must reach between {low:g} and {high:g}. "
+            "Use another unit, for instance X / abs(X).max()."
+        )
+
+
 def check_n_nonzero(n_nonzero: int | None, n_features: int) -> None:
     if n_nonzero is not None and n_nonzero > n_features:
         raise ValueError(f"n_nonzero_coefs must be from 1 to {n_features}, the number of features; got {n_nonzero}.")

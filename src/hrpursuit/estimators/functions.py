@@ -14,7 +14,7 @@ from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_level
 from hrpursuit.core.sphere import polish_atom, random_on_sphere, two_stages_on_sphere
 from hrpursuit.estimators.atom_order import signs
-from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero
+from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale
 from hrpursuit.rows import ArrayRows
 
 _SAME_ATOM = 0.99  # absolute cosine
@@ -117,9 +117,10 @@ def recover_atom(
     X = check_array(X, dtype=[np.float64, np.float32], input_name="X", ensure_min_samples=2)
     check_enough_samples(X, "recover_atom")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
-    rms = float(np.sqrt(np.mean(np.square(X, dtype=np.float64))))
-    if rms == 0:
+    if not X.any():
         raise ValueError("X has no entry other than zero; there is no atom to recover.")
+    check_scale(X)
+    rms = float(np.sqrt(np.mean(np.square(X, dtype=np.float64))))
     starts = random_on_sphere(n_init, X.shape[1], np.random.default_rng(seed))
     ends = two_stages_on_sphere(ArrayRows(X), starts, step_size=0.1 / rms)
     magnitudes = np.abs(X @ ends.T.astype(X.dtype)).mean(axis=0, dtype=np.float64)
@@ -127,5 +128,5 @@ def recover_atom(
     atom = polish_atom(np.asarray(X, dtype=np.float64), best, zero_level(X))
     atom = atom / np.linalg.norm(atom)
     atom = atom * signs(atom[None])[0]
-    n_agreed = int(np.sum(np.abs(ends @ atom) > _SAME_ATOM))
+    n_agreed = int(np.sum(np.abs(ends @ best) > _SAME_ATOM))
     return RecoveredAtom(atom.astype(X.dtype), n_agreed, int(n_init), float(np.abs(X @ atom).mean()))

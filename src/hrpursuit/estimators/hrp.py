@@ -24,7 +24,13 @@ from hrpursuit.core.protocols import Callback
 from hrpursuit.core.rounding import zero_level
 from hrpursuit.estimators.archive import load_model, save_model
 from hrpursuit.estimators.atom_order import canonical
-from hrpursuit.estimators.checks import check_dict_init, check_enough_samples, check_full_rank, check_n_nonzero
+from hrpursuit.estimators.checks import (
+    check_dict_init,
+    check_enough_samples,
+    check_full_rank,
+    check_n_nonzero,
+    check_scale,
+)
 from hrpursuit.estimators.learning import learn
 from hrpursuit.rows import ArrayRows
 
@@ -125,7 +131,7 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         "dict_init": ["array-like", None],
         "options": [HRPOptions, None],
         "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        "n_jobs": [Interval(Integral, 1, None, closed="left"), Interval(Integral, None, -1, closed="right"), None],
         "verbose": ["verbose"],
         "callback": [callable, None],
     }
@@ -177,6 +183,7 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
         check_enough_samples(X, type(self).__name__)
+        check_scale(X)
         check_n_nonzero(self.n_nonzero_coefs, X.shape[1])
         complete = self.dictionary == "complete"
         if complete:
@@ -279,7 +286,8 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
         norm = float(np.linalg.norm(X))
-        return -float(np.linalg.norm(X - self._codes(X) @ self.components_)) / norm if norm > 0 else 0.0
+        error = float(np.linalg.norm(X - self._codes(X) @ self.components_))
+        return 0.0 - error / norm if norm > 0 else 0.0
 
     def certify(self, X: ArrayLike) -> Certificate:
         """Check the certificate on all samples X.
