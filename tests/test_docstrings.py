@@ -21,9 +21,7 @@ PUBLIC = {
     for name in names
 }
 METHODS = {
-    method.__qualname__: method
-    for name, method in inspect.getmembers(HRP, inspect.isfunction)
-    if method.__qualname__ == f"HRP.{name}" and not name.startswith("_")
+    f"HRP.{name}": getattr(HRP, name) for name in vars(HRP) if not name.startswith("_") and callable(getattr(HRP, name))
 }
 
 

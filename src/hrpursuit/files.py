@@ -1,7 +1,7 @@
 """Writing files so that they appear whole or not at all."""
 
 import os
-import tempfile
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from os import PathLike
@@ -27,14 +27,10 @@ def replaced_when_done(path: str | PathLike[str]) -> Iterator[Path]:
     """Give a temporary path beside `path`; rename it to `path` at the end, or remove it if anything fails."""
     check_writable(path)
     target = Path(path)
-    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=target.suffix)
-    os.close(handle)
-    temporary = Path(name)
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(6)}{target.suffix}")
     try:
+        temporary.touch(exist_ok=False)
         yield temporary
-        umask = os.umask(0)
-        os.umask(umask)
-        temporary.chmod(0o666 & ~umask)
         temporary.replace(target)
     except BaseException:
         temporary.unlink(missing_ok=True)

@@ -106,6 +106,42 @@ def test_installed_command():
     assert "hrpursuit, version" in done.stdout
 
 
+class TestTables:
+    """Files as people have them."""
+
+    def fitted(self, folder, *more):
+        assert run(["fit", str(folder / "x.csv"), "-o", str(folder / "m.npz"), "--seed", "0", *more]) == 0
+        return HRP.load(folder / "m.npz")
+
+    def test_byte_order_mark(self, tmp_path, capsys):
+        np.savetxt(tmp_path / "x.csv", X, delimiter=",", encoding="utf-8-sig")
+        assert dictionary_error(self.fitted(tmp_path).components_, W) < 1e-12
+        assert "300 samples of 8 features" in capsys.readouterr().out
+
+    def test_header_of_positions_as_pandas_writes_it(self, tmp_path, capsys):
+        pd.DataFrame(X).to_csv(tmp_path / "x.csv", index=False)
+        self.fitted(tmp_path)
+        assert "300 samples of 8 features" in capsys.readouterr().out
+
+    def test_header_of_other_numbers(self, tmp_path, capsys):
+        pd.DataFrame(X, columns=range(2000, 2008)).to_csv(tmp_path / "x.csv", index=False)
+        assert list(self.fitted(tmp_path, "--header", "yes").feature_names_in_) == [str(y) for y in range(2000, 2008)]
+        assert "300 samples" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(("separator", "decimal"), [(";", "."), (";", ","), ("\t", ".")])
+    def test_other_separators(self, tmp_path, separator, decimal):
+        FRAME.to_csv(tmp_path / "x.csv", index=False, sep=separator, decimal=decimal)
+        assert dictionary_error(self.fitted(tmp_path).components_, W) < 1e-12
+
+    def test_encode_takes_the_columns_of_the_model(self, tmp_path):
+        FRAME.assign(day="monday").to_csv(tmp_path / "x.csv", index=False)
+        model = self.fitted(tmp_path, "--columns", ",".join(NAMES))
+        assert (
+            run(["encode", str(tmp_path / "x.csv"), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy")]) == 0
+        )
+        assert_allclose(np.load(tmp_path / "c.npy"), X @ model.encoder_, atol=1e-10)
+
+
 class TestErrors:
     """One line on standard error, exit code 1 (2 for wrong usage), and nothing half-written."""
 
@@ -126,6 +162,34 @@ class TestErrors:
 
     def fit(self, name, *more):
         return ["fit", self.folder / name, "-o", self.folder / "m.npz", *more]
+
+    def test_columns_of_the_same_name(self):
+        FRAME.set_axis([*NAMES[:-1], "s0"], axis=1).to_csv(self.folder / "x.csv", index=False)
+        self.fails(self.fit("x.csv"), "several columns named 's0'")
+        write(self.folder / "y.csv")
+        self.fails(self.fit("y.csv", "--columns", "s1,s1,s2"), "twice")
+
+    def test_an_input_is_not_overwritten(self):
+        HRP(random_state=0).fit(X).save(self.folder / "model.npz")
+        data = write(self.folder / "x.npy")
+        self.fails(["encode", data, "-m", self.folder / "model.npz", "-o", data], "also read")
+        assert_allclose(np.load(data), X)
+
+    def test_a_model_is_an_npz_file(self):
+        write(self.folder / "x.npy")
+        self.fails(["fit", self.folder / "x.npy", "-o", self.folder / "m.csv"], ".npz")
+
+    def test_other_width_than_the_model(self):
+        HRP(random_state=0).fit(FRAME).save(self.folder / "model.npz")
+        np.save(self.folder / "x.npy", X[:, :5])
+        self.fails(
+            ["encode", self.folder / "x.npy", "-m", self.folder / "model.npz", "-o", self.folder / "c.npy"], "5", "8"
+        )
+
+    @pytest.mark.parametrize("kind", ["M8[s]", "U3", "c16"])
+    def test_arrays_that_are_no_numbers(self, kind):
+        np.save(self.folder / "x.npy", np.ones((20, 3)).astype(kind))
+        self.fails(self.fit("x.npy"), "real numbers")
 
     def test_absent_file(self):
         self.fails(self.fit("absent.csv"), "absent.csv does not exist")
@@ -151,11 +215,12 @@ class TestErrors:
 
     def test_words_among_numbers(self):
         FRAME.assign(s3="word").to_csv(self.folder / "x.csv", index=False)
-        self.fails(self.fit("x.csv"), "'s3'", "not numbers", "--columns")
+        self.fails(self.fit("x.csv"), "'s3'", "not numbers", "'word' in row 1", "--columns")
 
     def test_missing_values(self):
         FRAME.mask(FRAME > 2).to_csv(self.folder / "x.csv", index=False)
-        self.fails(self.fit("x.csv"), "NaN")
+        row, column = np.argwhere(X > 2)[0]
+        self.fails(self.fit("x.csv"), "missing", f"row {row + 1}, column '{NAMES[column]}'")
 
     def test_too_few_samples(self):
         write(self.folder / "x.npy", X[:5])
@@ -181,6 +246,7 @@ class TestErrors:
         write(self.folder / "x.npy")
         self.fails(self.fit("x.npy", "--n-nonzero", "99"), "from 1 to 8", "99")
         self.fails(self.fit("x.npy", "--scheme", "fast"), "fast", code=2)
+        self.fails(self.fit("x.npy", "--n-nonzero", "0"), "--n-nonzero", code=2)
         self.fails(["fit"], "DATA", code=2)
 
     def test_model_that_is_none(self):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from hrpursuit.core.certificate import certify, has_exact_atom, same_atoms
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.polish import polish_free, polish_orthogonal
-from hrpursuit.core.rounding import zero_level
+from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.settle import settle_complete, settle_orthogonal
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
@@ -26,7 +26,7 @@ def test_polish_ends_at_rounding(seed, sparsity):
     X, _, W = make_sparse_coded(300, 15, sparsity=sparsity, random_state=seed)
     rough = polar(W + 0.02 * np.random.default_rng(seed).standard_normal(W.shape))
     assert dictionary_error(rough, W) > 0.03
-    polished = polish_orthogonal(X, rough, zero_level(X))
+    polished = polish_orthogonal(X, rough, zero_levels(X)[-1])
     assert dictionary_error(polished, W) < 1e-13
     assert_allclose(polished @ polished.T, np.eye(15), atol=1e-13)
 
@@ -36,13 +36,13 @@ def test_free_polish_ends_at_rounding_without_orthogonality(seed, condition):
     X, _, A = make_sparse_coded(400, 12, sparsity=0.25, dictionary="complete", condition=condition, random_state=seed)
     B = np.linalg.inv(A).T  # codes X B^T
     mixing = np.eye(12) + 0.01 * np.random.default_rng(seed).standard_normal((12, 12))
-    polished = polish_free(X, mixing @ B, zero_level(X))
+    polished = polish_free(X, mixing @ B, zero_levels(X)[-1])
     assert dictionary_error(np.linalg.inv(polished).T, A) < 1e-11 * condition
 
 
 def test_polish_leaves_dense_data_orthogonal(rng):
     X, W = rng.standard_normal((200, 10)), random_orthogonal(10, rng)
-    polished = polish_orthogonal(X, W, zero_level(X))
+    polished = polish_orthogonal(X, W, zero_levels(X)[-1])
     assert_allclose(polished @ polished.T, np.eye(10), atol=1e-12)
 
 
@@ -50,7 +50,7 @@ class TestCertificate:
     """Each of the three conditions fails on an example that the others pass or do not reach."""
 
     X, codes, W = make_sparse_coded(300, 12, sparsity=0.3, random_state=11)
-    level = zero_level(X)
+    level = zero_levels(X)[-1]
 
     def check(self, W, X=None, **kwargs):
         return certify(ArrayRows(self.X if X is None else X), W, self.level, **kwargs)
@@ -106,7 +106,7 @@ class TestCertificate:
 
     def test_chance_does_not_entangle_many_independent_atoms(self):
         X, _, W = make_sparse_coded(3000, 300, sparsity=0.1, random_state=5)
-        assert certify(ArrayRows(X), W, zero_level(X))
+        assert certify(ArrayRows(X), W, zero_levels(X)[-1])
 
     @pytest.mark.parametrize("angle", [0.1, 0.5])
     def test_settling_repairs_mixed_pairs(self, angle):
@@ -118,7 +118,7 @@ class TestCertificate:
     def test_complete_dictionaries(self):
         X, _, A = make_sparse_coded(300, 12, sparsity=0.3, dictionary="complete", condition=5, random_state=2)
         B = np.linalg.inv(A).T
-        level = zero_level(X)
+        level = zero_levels(X)[-1]
         assert certify(ArrayRows(X), B, level, orthogonal=False)
         mixed = B.copy()
         mixed[3] += 0.3 * B[4]
@@ -132,8 +132,8 @@ def test_exact_atom_is_told_from_a_dense_direction(sparse_data, rng):
     X, _, W = sparse_data
     near = W[3] + 0.03 * rng.standard_normal(12)
     dense = rng.standard_normal((300, 12))
-    assert has_exact_atom(X, near / np.linalg.norm(near), zero_level(X))
-    assert not has_exact_atom(dense, W[3], zero_level(dense))
+    assert has_exact_atom(X, near / np.linalg.norm(near), zero_levels(X)[-1])
+    assert not has_exact_atom(dense, W[3], zero_levels(dense)[-1])
 
 
 def test_same_atoms_is_one_to_one(rng):

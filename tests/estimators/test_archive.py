@@ -1,3 +1,4 @@
+import contextlib
 import json
 import zipfile
 
@@ -19,7 +20,7 @@ FRAME = pd.DataFrame(X, columns=[f"sensor {i}" for i in range(8)])
     [
         (HRP(3, random_state=0), X),
         (HRP(dictionary="complete", random_state=np.random.RandomState(0)), X.astype("f4")),
-        (HRP(dict_init=W, options=HRPOptions(look_every=2), callback=lambda it: None), FRAME),
+        (HRP(dict_init=W, options=HRPOptions(look_every=np.int64(2)), callback=lambda it: None), FRAME),
         (HRP(scheme="paper", n_init=np.int64(2), tol=np.float32(1e-3), random_state=np.int32(4)), X),
     ],
 )
@@ -92,10 +93,30 @@ class TestDamagedFiles:
         with pytest.raises(ValueError, match="KSVD"):
             HRP.load(path)
 
-    def test_shapes_that_do_not_fit(self, path):
-        rewrite(path, lambda header, arrays: arrays.update(components_=np.ones((3, 2))))
+    @pytest.mark.parametrize(
+        "change",
+        [
+            lambda header, arrays: arrays.update(components_=np.ones((3, 2))),
+            lambda header, arrays: arrays.pop("components_"),
+            lambda header, arrays: header.pop("version"),
+            lambda header, arrays: header["parameters"].update(unknown=1),
+            lambda header, arrays: header["parameters"].update(options={"look_every": 0}),
+            lambda header, arrays: header.pop("stages_"),
+        ],
+    )
+    def test_contents_that_do_not_fit(self, path, change):
+        rewrite(path, change)
         with pytest.raises(ValueError, match="damaged"):
             HRP.load(path)
+
+    def test_any_flipped_byte_is_a_clear_error_or_harmless(self, path):
+        whole = path.read_bytes()
+        for offset in range(0, len(whole), 37):
+            raw = bytearray(whole)
+            raw[offset] ^= 255
+            path.write_bytes(bytes(raw))
+            with contextlib.suppress(ValueError):  # any other error fails the test
+                HRP.load(path)
 
     def test_absent(self, tmp_path):
         with pytest.raises(FileNotFoundError):

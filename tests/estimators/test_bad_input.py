@@ -5,9 +5,11 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from hrpursuit import HRP, sparse_code
+from hrpursuit import HRP, recover_atom, sparse_code
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.estimators import HRPOptions
+from hrpursuit.metrics import dictionary_error
 
 X = make_sparse_coded(60, 6, sparsity=0.3, random_state=0)[0]
 
@@ -51,6 +53,7 @@ def test_data_that_cannot_be_used(data, message):
         ({"tol": -1}, "tol.*Got -1"),
         ({"options": {"spacing": 2}}, "options.*HRPOptions"),
         ({"callback": 3}, "callback.*Got 3"),
+        ({"n_jobs": 0}, "n_jobs.*Got 0"),
         ({"dict_init": np.eye(5)}, r"\(6, 6\) to match X with 6 features; got \(5, 5\)"),
         ({"dict_init": np.ones((6, 6))}, "orthonormal"),
         ({"dict_init": np.full((6, 6), np.nan)}, "dict_init contains NaN"),
@@ -81,8 +84,10 @@ class TestRankOfACompleteDictionary:
 
     @pytest.mark.parametrize("dtype", [np.float64, np.float32])
     def test_small_features_are_not_taken_for_dependent(self, dtype):
-        data = (X * np.geomspace(1, 1e-3, 6)).astype(dtype)
-        assert HRP(dictionary="complete", random_state=0).fit(data).components_.shape == (6, 6)
+        data, _, A = make_sparse_coded(600, 6, sparsity=0.3, dictionary="complete", random_state=0)
+        widths = np.geomspace(1, 1e-3, 6)
+        found = HRP(dictionary="complete", random_state=0).fit((data * widths).astype(dtype))
+        assert dictionary_error(found.components_, A * widths) < 1e-3
 
 
 def test_methods_need_a_fit():
@@ -123,3 +128,44 @@ def test_sparse_code(rng):
     A = W + 0.3 * rng.standard_normal((6, 6))
     np.testing.assert_allclose(sparse_code(X, A) @ A, X, atol=1e-10)
     assert sparse_code(X.astype("f4"), W).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (1e200 * X, "reach 3e[+]200.*between 1e-90 and 1e[+]90.*another unit"),
+        (1e-200 * X, "1e-90"),
+        ((1e15 * X).astype("f4"), "float32.*1e[+]10"),
+        ((1e-15 * X).astype("f4"), "float32.*1e-10"),
+    ],
+)
+def test_units_that_would_overflow(data, message):
+    for use in (HRP().fit, HRP(scheme="paper").fit, recover_atom):
+        with pytest.raises(ValueError, match=message):
+            use(data)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"look_every": 0},
+        {"patience": (100, 120, 50)},
+        {"patience": (0, None, None)},
+        {"cooling_sweeps": 0},
+        {"temperature": (0, 0)},
+        {"temperature": (0.1, 0.2)},
+        {"alternations": 0},
+        {"rows_per_feature": (0, 0)},
+        {"fallback_rows_per_feature": (30, 10)},
+        {"ordered_share": 1.5},
+        {"threshold": -1},
+    ],
+)
+def test_expert_settings_are_checked(wrong):
+    with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be .*; got"):
+        HRPOptions(**wrong)
+
+
+def test_expert_settings_that_are_allowed_work():
+    for options in (HRPOptions(patience=(500, None, None)), HRPOptions(patience=(1, 1, 1)), HRPOptions(look_every=300)):
+        assert HRP(options=options, random_state=0).fit(np.random.default_rng(0).laplace(size=(80, 4))).n_iter_ > 0

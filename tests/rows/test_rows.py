@@ -29,10 +29,13 @@ def test_sums_are_made_in_double(rng):
     assert_allclose(G, X.astype(float).T @ X.astype(float), rtol=1e-5)
 
 
-def test_blocks_fit_in_cache():
-    for n_features in (10, 50, 500):
-        rows = ArrayRows(np.zeros((10, n_features)))
-        assert 256 <= rows.block_size <= 8192
+@pytest.mark.parametrize("n_features", [10, 50, 200])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_blocks_fit_in_cache(n_features, dtype):
+    """Codes of a block stay in a core's cache of a megabyte, and a block is long enough for its matrix products."""
+    block = next(ArrayRows(np.zeros((20_000, n_features), dtype)).blocks())
+    assert block.nbytes <= 1 << 20
+    assert len(block) >= 500
 
 
 @given(n_samples=st.integers(1, 200), n=st.integers(1, 250), seed=st.integers(0, 2**31))

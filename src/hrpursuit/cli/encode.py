@@ -8,7 +8,7 @@ import numpy as np
 from hrpursuit import HRP
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.cli.tables import Header, check_suffix, read_table, write_table
-from hrpursuit.core.rounding import zero_level
+from hrpursuit.core.rounding import zero_levels
 from hrpursuit.files import check_writable
 
 
@@ -31,7 +31,7 @@ def encode(data: Path, model_path: Path, out: Path, header: Header, as_json: boo
     table = read_table(data, expected=expected, header=header)
     codes = model.transform(table.X if names is None else table.named())
     write_table(out, codes, list(model.get_feature_names_out()))
-    zeros = float(np.mean(np.abs(codes) < zero_level(table.X)))
+    zeros = float(np.mean(np.abs(codes) < zero_levels(table.X)[0]))
     if as_json:
         print_json({"codes": str(out), "n_samples": len(codes), "n_atoms": codes.shape[1], "share_of_zeros": zeros})
     else:

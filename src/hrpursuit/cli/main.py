@@ -39,7 +39,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     except (click.Abort, KeyboardInterrupt):
         print("hrpursuit: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
-    except (ValueError, OSError, ImportError, MemoryError) as error:
+    except (ValueError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         print(f"hrpursuit: error: {' '.join(str(error).split())}", file=sys.stderr)
         return EXIT_ERROR
     return 0

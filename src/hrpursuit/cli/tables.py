@@ -106,14 +106,18 @@ def _is_cell(text: str) -> bool:
 
 
 def _read_csv(path: Path, header: Header) -> pa.Table:
-    """Separated by commas, semicolons or tabs; the first line is a header unless all of it is numbers or gaps."""
+    """Separated by commas, semicolons or tabs; the first line is a header unless it is all numbers or gaps.
+
+    Numbers that count from 0 are a header too: pandas writes them for columns without names.
+    """
     with path.open(encoding="utf-8-sig", errors="replace") as file:
         first, second = file.readline().strip("\r\n"), file.readline()
     if not first.strip():
         raise ValueError(f"{path} is empty or starts with an empty line.")
     delimiter = max(",;\t", key=first.count)
     fields = first.split(delimiter)
-    has_names = header == "yes" or (header == "auto" and not all(_is_cell(field) for field in fields))
+    positions = [field.strip().strip('"') for field in fields] == [str(i) for i in range(len(fields))]
+    has_names = header == "yes" or (header == "auto" and (positions or not all(_is_cell(field) for field in fields)))
     names = None if has_names else [str(i) for i in range(len(fields))]
     decimal_point = "," if delimiter == ";" and "," in second else "."
     return pa.csv.read_csv(

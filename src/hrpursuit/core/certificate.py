@@ -1,14 +1,15 @@
 """What makes an answer certified sparse.
 
-1. Zeros: every code column has at least n_features exact zeros more than the density of its codes around zero explains,
-   and at least five other codes: an atom that is hardly ever used can be almost anything.
+1. Zeros: every code column has at least n_features exact zeros, and at least 20, more than the density of its codes
+   around zero explains; and at least five other codes, since an atom that is hardly ever used can be almost anything.
 2. Stationarity: no pair of atoms can be turned in its plane (of a complete dictionary: no atom moved along another) so
    that the l1 norm falls to first order.
 3. Independence: no pair of atoms shares significantly more zeros than independent atoms would: so many that one such
    pair in a dictionary has a chance of one in a thousand. Two mixed atoms keep their common zeros and may pass the
    first two.
 
-Certified is not proved: with very few samples (about three times n_features and less) a wrong answer can still pass.
+Certified is not proved: with very few samples a wrong answer can be as sparse as the right one, and pass. Atoms whose
+codes are all zero, as they belong to dead features, are left out.
 """
 
 from dataclasses import dataclass, field
@@ -23,7 +24,8 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.sphere import polish_atom
 
 Pairs = NDArray[np.intp]
-_ACTIVE = 5  # rows that an atom must be used in
+_FEWEST_ZEROS, _FEWEST_NONZEROS = 20, 5  # of each code column, however few the features
+_UNIT = 1e5  # sizes of a zero
 _FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the third condition
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
@@ -37,11 +39,12 @@ class Certificate:
     n_rows : int
         Rows that were looked at, zero rows left out.
     n_features : int
+        Atoms that were looked at, those without any code left out.
     zero_level : float
         Magnitude below which the code of a unit atom counts as zero.
     fewest_zeros : int
         Zeros of the code column that has the fewest, less those that the density of codes near zero explains. Needed:
-        `n_features`.
+        `n_features`, and at least 20.
     fewest_nonzeros : int
         Other codes of the column that has the fewest. Needed: 5.
     unstationary : array of shape (n_pairs, 2)
@@ -67,11 +70,12 @@ class Certificate:
         return np.unique(np.concatenate([self.unstationary, self.entangled]), axis=0)
 
     @property
-    def is_active(self) -> bool:
-        return self.fewest_nonzeros >= _ACTIVE
+    def is_conclusive(self) -> bool:
+        """Whether the rows are enough to tell."""
+        return self.fewest_zeros >= _FEWEST_ZEROS and self.fewest_nonzeros >= _FEWEST_NONZEROS
 
     def __bool__(self) -> bool:
-        return self.has_zeros and self.is_active and len(self.unstationary) == 0 and len(self.entangled) == 0
+        return self.has_zeros and self.is_conclusive and len(self.unstationary) == 0 and len(self.entangled) == 0
 
     def __str__(self) -> str:
         if self:
@@ -86,12 +90,20 @@ class Certificate:
                 f"not certified: a code column has {self.fewest_zeros} zeros in {self.n_rows} rows, "
                 f"{self.n_features} needed"
             )
-        if not self.is_active:
-            return f"not certified: an atom is used in {self.fewest_nonzeros} of {self.n_rows} rows, {_ACTIVE} needed"
+        if not self.is_conclusive:
+            return (
+                f"not certified: {self.n_rows} rows are too few; an atom has {self.fewest_zeros} zeros "
+                f"({_FEWEST_ZEROS} needed), one is used in {self.fewest_nonzeros} rows ({_FEWEST_NONZEROS} needed)"
+            )
         return (
             f"not certified on {self.n_rows} rows: {len(self.unstationary)} pairs of atoms could be turned to a lower "
             f"l1 norm, {len(self.entangled)} pairs share too many zeros"
         )
+
+
+def unchecked(n_features: int) -> Certificate:
+    """What stands for a certificate where there was nothing to check."""
+    return Certificate(0, n_features, 0.0, 0)
 
 
 def zeros_block(X: Array, W: Array, levels: Array) -> tuple[int, Array, Array]:
@@ -111,7 +123,8 @@ def pairs_block(X: Array, W: Array, levels: Array) -> tuple[Array, Array, Array,
     live = ~zero.all(axis=1)
     if not live.all():
         S, zero = S[live], zero[live]
-    S, zero = S.astype(np.float32), zero.astype(np.float32)
+    S = (S / (_UNIT * levels.max())).astype(np.float32)  # within the range of float32 whatever the unit of the data
+    zero = zero.astype(np.float32)
     size = np.abs(S)
     return ((1 - zero) * np.sign(S)).T @ S, zero.T @ size, zero.T @ zero, S.T @ S, size.sum(axis=0)
 
@@ -133,8 +146,12 @@ def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True)
     n, levels = len(W), (zero_level * scale).astype(rows.dtype)
     W = W.astype(rows.dtype, copy=False)
     m, zeros, near = rows.sum(zeros_block, W, levels)
-    fewest = max(0, int(np.floor((zeros - near / 2).min())))  # the band of zeros is half as wide as the band around it
-    if m == 0 or fewest < n:
+    if m == 0:
+        return unchecked(n)
+    alive = np.flatnonzero(zeros < m)
+    n, W, levels, zeros = len(alive), W[alive], levels[alive], zeros[alive]
+    fewest = max(0, int((zeros - near[alive] / 2).min()))  # the band of zeros is half as wide as the band around it
+    if fewest < n:
         return Certificate(int(m), n, zero_level, fewest)
     signed, dead, common, products, l1 = rows.sum(pairs_block, W, levels)
     if orthogonal:
@@ -144,7 +161,7 @@ def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True)
         unstationary = slope > 1.0001 * dead
         np.fill_diagonal(unstationary, False)
     entangled = np.triu(common - np.outer(zeros, zeros) / m > _chance(zeros / m, int(m)), 1)
-    pairs = np.argwhere(unstationary), np.argwhere(entangled)
+    pairs = alive[np.argwhere(unstationary)], alive[np.argwhere(entangled)]
     return Certificate(int(m), n, zero_level, fewest, int(m - zeros.max()), *pairs)
 
 

@@ -36,7 +36,7 @@ def _select(values, k):  # type: ignore[no-untyped-def]
     return values[k]
 
 
-@njit(nogil=True, cache=True)
+@njit(nogil=True, cache=True, error_model="numpy")
 def _keep_largest(S, n_nonzero):  # type: ignore[no-untyped-def]
     """Bisect for a threshold that exactly `n_nonzero` entries of a row exceed: counting runs in vector instructions."""
     n_rows, n_columns = S.shape

@@ -73,7 +73,7 @@ class Sphere:
         return A - np.sum(A * R, axis=1, keepdims=True) * R
 
 
-def random_orthogonal(n: int, rng: np.random.Generator) -> Array:
+def random_orthogonal(n: int, rng: np.random.Generator | np.random.RandomState) -> Array:
     """Uniform (Haar) on the orthogonal group: the Q of a Gaussian matrix, with signs that make it unique."""
     Q, R = np.linalg.qr(rng.standard_normal((n, n)))
     return np.asarray(Q * np.where(np.diag(R) < 0, -1.0, 1.0))

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, has_exact_atom, most_small, same_atoms
+from hrpursuit.core.certificate import Certificate, most_small, same_atoms
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.planes import Planes
 from hrpursuit.core.protocols import Array, Callback, Iterate
@@ -31,7 +31,6 @@ class Outcome(Enum):
 class Problem(Protocol):
     """What is searched: a working sample, and how a dictionary that is nearly right is settled on it."""
 
-    zero_level: float
     scale: float  # of the objective: the data is the working sample times this
     X: Array
 
@@ -41,6 +40,10 @@ class Problem(Protocol):
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
         """Polished components and what the certificate says of them."""
+        ...
+
+    def has_exact_atom(self, w: Array) -> bool:
+        """Whether a unit vector lies in the basin of an exact atom."""
         ...
 
     def l1(self, components: Array) -> float:
@@ -110,8 +113,7 @@ def nucleate(
         return SearchResult(outcome, components, sweep, certificate, exact_atom)
 
     def find_exact_atom(W: Array) -> bool:
-        best = most_small(problem.X @ W.T)
-        return has_exact_atom(problem.X, W[best], problem.zero_level)
+        return problem.has_exact_atom(W[most_small(problem.X @ W.T)])
 
     while sweep < limit:
         n_sweeps = 0 if warm else min(look, limit - sweep)
@@ -119,6 +121,7 @@ def nucleate(
         planes.heat(temperatures, spacings, sweep, n_sweeps, key)
         sweep += n_sweeps
         if callback is not None and callback(Iterate(PLANE_SEARCH, sweep, planes.components, planes.l1, np.nan, limit)):
+            certificate = None  # an earlier one says nothing of this dictionary
             return end(Outcome.STOPPED, planes.quench())
         if planes.smallest_share() > gate:
             n_ordered += 1

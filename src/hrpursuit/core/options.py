@@ -48,7 +48,28 @@ class HRPOptions:
     refine_steps: int = 30
     alternations: int = 50
 
+    def __post_init__(self) -> None:
+        hot, cold = self.temperature
+        self._require("temperature", hot >= cold > 0, "two positive numbers, the first not below the second")
+        positive = ("cooling_sweeps", "spacing", "look_every", "threshold", "refine_steps", "alternations")
+        for name in positive:
+            self._require(name, getattr(self, name) > 0, "positive")
+        self._require("ordered_share", 0 < self.ordered_share < 1, "between 0 and 1")
+        for name in ("rows_per_feature", "fallback_rows_per_feature"):
+            few, many = getattr(self, name)
+            self._require(name, 1 <= few <= many, "two numbers of at least 1, the second not below the first")
+        first, *later = self.patience
+        known = [n for n in later if n is not None]
+        rising = [first, *known] == sorted([first, *known])
+        self._require("patience", first >= 1 and rising, "three numbers of sweeps that do not fall (None: the default)")
+
+    def _require(self, name: str, holds: bool, what: str) -> None:
+        if not holds:
+            raise ValueError(f"HRPOptions: {name} must be {what}; got {getattr(self, name)}.")
+
     def limits(self, n_features: int) -> tuple[int, int, int]:
-        """Sweeps on the first sample, in all without and in all with an exact atom."""
+        """Sweeps on the first sample, in all without and in all with an exact atom; never falling."""
         first, without, with_atom = self.patience
-        return first, without or max(120, 6000 // n_features), with_atom or max(1000, 60000 // n_features)
+        without = max(first, 120, 6000 // n_features) if without is None else without
+        with_atom = max(without, 1000, 60000 // n_features) if with_atom is None else with_atom
+        return first, without, with_atom

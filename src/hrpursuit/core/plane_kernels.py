@@ -20,7 +20,7 @@ GUMBEL = (-np.log(-np.log((np.arange(4096) + 0.5) / 4096))).astype(np.float32)
 SMALL = f4(0.3)  # an entry is small when it is below this share of the rms of its column
 
 
-@njit(fastmath=True, inline="always")
+@njit(fastmath=True, inline="always", error_model="numpy")
 def _l1_at_three(x, y, m, t0, t1, t2):
     a = f4(0)
     b = f4(0)
@@ -34,7 +34,7 @@ def _l1_at_three(x, y, m, t0, t1, t2):
     return a, b, c
 
 
-@njit(fastmath=True, inline="always")
+@njit(fastmath=True, inline="always", error_model="numpy")
 def _l1_at_plus_minus(x, y, m, t):
     a = f4(0)
     b = f4(0)
@@ -46,7 +46,7 @@ def _l1_at_plus_minus(x, y, m, t):
     return a, b
 
 
-@njit(fastmath=True, inline="always")
+@njit(fastmath=True, inline="always", error_model="numpy")
 def _rotate(x, y, c, s, m):
     """Rotate two rows in place; return the l1 norms of their first m entries."""
     a = f4(0)
@@ -77,7 +77,7 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def heat_bath(Z, m, norms, pairs, first, last, temperatures, spacings, sweep, n_sweeps, key, gumbel):
     """Sweeps at a temperature: the angle of each pair is drawn from exp(-l1 / T) on four grid angles, the present one
     among them.
@@ -140,7 +140,7 @@ def heat_bath(Z, m, norms, pairs, first, last, temperatures, spacings, sweep, n_
                 norms[i], norms[j] = _rotate(x, y, c, s, m)
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def zero_temperature(Z, m, norms, pairs, first, last, width):
     """One sweep of single steps of plus or minus `width` (radians), taken where they lower the l1 norm."""
     c = f4(np.cos(width))
@@ -155,7 +155,7 @@ def zero_temperature(Z, m, norms, pairs, first, last, width):
             norms[i], norms[j] = _rotate(x, y, c, s if a < b else -s, m)
 
 
-@njit(fastmath=True, inline="always")
+@njit(fastmath=True, inline="always", error_model="numpy")
 def _best_angle(x, y, m, start, n_thirds, spacing, n_halvings, shrink):
     """Angle of least l1 norm on a grid over a quarter turn, then by shrinking steps; with its l1 norm."""
     best = start
@@ -190,7 +190,7 @@ def _best_angle(x, y, m, start, n_thirds, spacing, n_halvings, shrink):
     return angle, best
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def greedy(Z, m, norms, pairs, first, last, changed_before, changed_now):
     """One sweep that turns each pair to the least l1 norm of its plane; pairs of atoms that did not change lately are
     left out.
@@ -213,7 +213,7 @@ def greedy(Z, m, norms, pairs, first, last, changed_before, changed_now):
     return n_turned
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def smallest_share(Z, m):
     """Over the atoms, the smallest share of codes that are below `SMALL` times the rms of their column (Gaussian codes:
     .24).
@@ -231,7 +231,7 @@ def smallest_share(Z, m):
     return lowest
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def unmix_pairs(S, W, pairs):
     """Turn the listed pairs of atoms to the least l1 norm of their plane, exactly: a global search, then Newton on the
     small codes.

@@ -22,7 +22,7 @@ _FEW_ROWS_FROM = 2  # from this level on a polish to rounding needs only so many
 _ZEROS_PER_FEATURE, _NONZEROS = 3, 30  # ... that each code column has this many zeros a feature, and other codes
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _small_scale(S, t, scale):  # type: ignore[no-untyped-def]
     """scale[i] = (mean sqrt|s|)^2 over the codes of atom i below t[i], about their median; returns the smallest number
     of such codes.
@@ -48,7 +48,7 @@ def _normal_equations(M: Array, S: Array, E: Array) -> Array:
     return np.asarray(product.T @ S)
 
 
-@njit(fastmath=True, nogil=True, cache=True)
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _skew_correction(codes, t, max_iter, tol):  # type: ignore[no-untyped-def]
     """Conjugate gradients for a skew E, compiled: for a few dozen features the calls would cost more than the
     arithmetic.
@@ -90,6 +90,8 @@ def _skew_correction(codes, t, max_iter, tol):  # type: ignore[no-untyped-def]
         for i in range(n):
             for j in range(n):
                 curvature += direction[i, j] * (half[i, j] - half[j, i])
+        if not curvature > 0:  # a direction that the small codes do not see
+            break
         step = f4(size / curvature)
         previous = size
         size = 0.0

@@ -28,11 +28,11 @@ def noise_level(S: NDArray[Any], n_iter: int = 10) -> float:
     return sigma
 
 
-def thresholded_block(X: Array, W: Array, n_nonzero: int | None, threshold: float) -> tuple[Array, float, int]:
-    """H^T X, |H|^2 and the number of nonzeros for the thresholded codes H of a block."""
+def thresholded_block(X: Array, W: Array, n_nonzero: int | None, threshold: float) -> tuple[Array, float]:
+    """H^T X and |H|^2 for the thresholded codes H of a block."""
     S = X @ W.T
     H = keep_above(S, threshold) if n_nonzero is None else keep_largest(S, n_nonzero)
-    return H.T @ X, float(np.vdot(H, H)), int(np.count_nonzero(H))
+    return H.T @ X, float(np.vdot(H, H))
 
 
 def hard_threshold_procrustes(
@@ -52,7 +52,7 @@ def hard_threshold_procrustes(
     """
     step = np.inf
     for n_iter in range(1, max_iter + 1):
-        G, energy, _ = rows.sum(thresholded_block, W.astype(rows.dtype, copy=False), n_nonzero, threshold)
+        G, energy = rows.sum(thresholded_block, W.astype(rows.dtype, copy=False), n_nonzero, threshold)
         W_next = polar(G)
         step = float(np.linalg.norm(W_next - W) / np.sqrt(len(W)))
         seen = Iterate(PROCRUSTES, n_iter, W, float(energy) / (rows.n_samples or 1), step, max_iter)

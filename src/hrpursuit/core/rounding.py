@@ -15,22 +15,24 @@ _LEVELS: dict[np.dtype[Any], float] = {
 }
 _MOST_DECIMALS = 9
 _PROBE = 256
+_COARSEST = 0.3  # a zero level above this share of the rms says nothing
 
 
-def zero_level(X: NDArray[Any]) -> float:
-    """Magnitude below which the code X @ w of a unit atom w counts as zero.
+def zero_levels(X: NDArray[Any]) -> tuple[float, ...]:
+    """Magnitudes below which the code X @ w of a unit atom w counts as zero, finest first.
 
-    Follows from the narrowest float format that holds X without loss and, where X is rounded to decimals, from their
-    spacing h: rounding then adds an error of standard deviation h / sqrt(12) to a code, whatever the atom, and six of
-    these bound all codes of a working sample.
+    The first follows from the narrowest float format that holds X without loss. Where X is rounded to decimals there is
+    a second, from their spacing h: rounding adds an error of standard deviation h / sqrt(12) to a code, whatever the
+    atom, and six of these bound all codes of a working sample. The first still counts: whole numbers may be exact.
     """
     if X.size == 0:
-        return 0.0
+        return (0.0,)
     flat = np.ravel(X)
     rms = float(np.sqrt(np.mean(np.square(flat, dtype=np.float64))))
     level = max((share for kind, share in _LEVELS.items() if _holds(flat, kind)), default=1e-9) * rms
     spacing = _decimal_spacing(flat)
-    return level if spacing is None else max(level, 6 * spacing / np.sqrt(12))
+    coarse = 0.0 if spacing is None else 6 * spacing / np.sqrt(12)
+    return (level, coarse) if level < coarse < _COARSEST * rms else (level,)
 
 
 def _holds(flat: NDArray[Any], kind: np.dtype[Any]) -> bool:

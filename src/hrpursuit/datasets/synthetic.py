@@ -4,21 +4,15 @@ from numbers import Integral, Real
 from typing import Literal
 
 import numpy as np
-from scipy.linalg import qr
 from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions, validate_params
 
-from hrpursuit.core.manifolds import normalize_rows
-
-
-def _random_orthogonal(n: int, rng: np.random.RandomState) -> np.ndarray:
-    Q, R = qr(rng.standard_normal((n, n)))
-    return Q * np.where(np.diag(R) < 0, -1.0, 1.0)
+from hrpursuit.core.manifolds import normalize_rows, random_orthogonal
 
 
 def _complete(n: int, condition: float, rng: np.random.RandomState) -> np.ndarray:
     """Unit rows; singular values spread geometrically, found so that the condition holds after the rows are scaled."""
-    U, V = _random_orthogonal(n, rng), _random_orthogonal(n, rng)
+    U, V = random_orthogonal(n, rng), random_orthogonal(n, rng)
     spread = condition
     for _ in range(50):
         A = normalize_rows((U * np.geomspace(1, 1 / spread, n)) @ V)
@@ -91,9 +85,11 @@ def make_sparse_coded(
         raise ValueError(
             f'an orthogonal dictionary has condition 1; got condition={condition}. Use dictionary="complete".'
         )
+    if condition is not None and condition != 1 and n_features == 1:
+        raise ValueError(f"a dictionary of one atom has condition 1; got condition={condition}.")
     rng = check_random_state(random_state)
     if dictionary == "orthogonal":
-        components = _random_orthogonal(n_features, rng)
+        components = random_orthogonal(n_features, rng)
     else:
         components = _complete(n_features, 2.0 if condition is None else float(condition), rng)
     codes = rng.standard_normal((n_samples, n_features)) * (rng.random_sample((n_samples, n_features)) < sparsity)

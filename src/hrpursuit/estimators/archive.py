@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import zipfile
+import zlib
 from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
@@ -18,6 +19,8 @@ from hrpursuit.schemes.stages import Stage
 FORMAT = "hrpursuit-model"
 VERSION = 1
 _ARRAYS = ("components_", "encoder_")
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, ValueError, OSError)
+_DAMAGED += (NotImplementedError, OverflowError, MemoryError)  # what zipfile and numpy raise on flipped bytes
 Model = TypeVar("Model")
 
 
@@ -52,7 +55,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=np.str_)
     with replaced_when_done(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, header=np.array(json.dumps(header)), **arrays)
+        np.savez(file, header=np.array(json.dumps(header, default=lambda value: value.item())), **arrays)
 
 
 def load_model(cls: Callable[..., Model], path: str | PathLike[str]) -> Model:
@@ -63,35 +66,41 @@ def load_model(cls: Callable[..., Model], path: str | PathLike[str]) -> Model:
         with Path(path).open("rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(str(arrays.pop("header")))
-        if header["format"] != FORMAT:
-            raise KeyError(header["format"])
-    except (zipfile.BadZipFile, EOFError, KeyError, TypeError, AttributeError, ValueError) as error:
+        kind = header["format"], header["version"], header["class"]
+    except _DAMAGED as error:
+        raise _unreadable(path) from error
+    if kind[:2] != (FORMAT, VERSION):
         raise ValueError(
-            f"{path} is not a readable hrpursuit model: it is damaged, cut short or of another kind."
-        ) from error
-    if header["version"] != VERSION:
-        raise ValueError(
-            f"{path} holds a model of version {header['version']}; this hrpursuit reads version {VERSION}. "
+            f"{path} holds a {kind[0]} of version {kind[1]}; this hrpursuit reads {FORMAT} of version {VERSION}. "
             "Fit and save it anew."
         )
-    if header["class"] != cls.__name__:
-        raise ValueError(
-            f"{path} holds a {header['class']}, not a {cls.__name__}; load it with {header['class']}.load."
-        )
-    components = arrays["components_"]
-    if components.ndim != 2 or len(set(components.shape)) != 1 or arrays["encoder_"].shape != components.shape:
-        raise ValueError(f"{path} is damaged: components_ and encoder_ are not square matrices of one size.")
+    if kind[2] != cls.__name__:
+        raise ValueError(f"{path} holds a {kind[2]}, not a {cls.__name__}; load it with {kind[2]}.load.")
+    try:
+        return _model(cls, header, arrays)
+    except _DAMAGED as error:
+        raise _unreadable(path) from error
+
+
+def _unreadable(path: str | PathLike[str]) -> ValueError:
+    return ValueError(f"{path} is not a readable hrpursuit model: it is damaged, cut short or of another kind.")
+
+
+def _model(cls: Callable[..., Model], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
     parameters = header["parameters"]
     if parameters["options"] is not None:
         options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters["options"].items()}
         parameters["options"] = HRPOptions(**options)
     model: Any = cls(**parameters, dict_init=arrays.get("dict_init"))
-    model.components_, model.encoder_ = components, arrays["encoder_"]
+    model.components_, model.encoder_ = arrays["components_"], arrays["encoder_"]
+    n = len(model.components_)
+    if not model.components_.shape == model.encoder_.shape == (n, n):
+        raise ValueError("components_ and encoder_ are not square matrices of one size.")
     model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
-    pairs = {name: arrays[name] for name in ("unstationary", "entangled")}
-    model.certified_ = Certificate(**header["certified_"], **pairs)
+    certificate: dict[str, Any] = header["certified_"] | {name: arrays[name] for name in ("unstationary", "entangled")}
+    model.certified_ = Certificate(**certificate)
     model.stages_ = [Stage(**stage) for stage in header["stages_"]]
-    model.n_features_in_ = components.shape[1]
+    model.n_features_in_ = n
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
     return model

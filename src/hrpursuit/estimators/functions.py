@@ -11,11 +11,11 @@ from sklearn.utils.validation import check_array
 
 from hrpursuit.core.coding import codes_block
 from hrpursuit.core.protocols import Array
-from hrpursuit.core.rounding import zero_level
+from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.sphere import polish_atom, random_on_sphere, two_stages_on_sphere
 from hrpursuit.estimators.atom_order import signs
 from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale
-from hrpursuit.rows import ArrayRows
+from hrpursuit.rows import ArrayRows, gather
 
 _SAME_ATOM = 0.99  # absolute cosine
 
@@ -63,9 +63,8 @@ def sparse_code(
         )
     encoder = W.T if orthonormal else np.linalg.inv(W)
     refit = None if orthonormal else W.astype(X.dtype)
-    return np.concatenate(
-        list(ArrayRows(X).map(codes_block, encoder.astype(X.dtype), n_nonzero_coefs, threshold, refit))
-    )
+    blocks = ArrayRows(X).map(codes_block, encoder.astype(X.dtype), n_nonzero_coefs, threshold, refit)
+    return gather(blocks, X)
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def recover_atom(
     ends = two_stages_on_sphere(ArrayRows(X), starts, step_size=0.1 / rms)
     magnitudes = np.abs(X @ ends.T.astype(X.dtype)).mean(axis=0, dtype=np.float64)
     best = ends[int(np.argmin(magnitudes))]
-    atom = polish_atom(np.asarray(X, dtype=np.float64), best, zero_level(X))
+    atom = polish_atom(np.asarray(X, dtype=np.float64), best, zero_levels(X)[-1])
     atom = atom / np.linalg.norm(atom)
     atom = atom * signs(atom[None])[0]
     n_agreed = int(np.sum(np.abs(ends @ best) > _SAME_ATOM))

@@ -21,7 +21,7 @@ from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.nucleation import PLANE_SEARCH
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Callback
-from hrpursuit.core.rounding import zero_level
+from hrpursuit.core.rounding import zero_levels
 from hrpursuit.estimators.archive import load_model, save_model
 from hrpursuit.estimators.atom_order import canonical
 from hrpursuit.estimators.checks import (
@@ -32,7 +32,7 @@ from hrpursuit.estimators.checks import (
     check_scale,
 )
 from hrpursuit.estimators.learning import learn
-from hrpursuit.rows import ArrayRows
+from hrpursuit.rows import ArrayRows, gather
 
 
 class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -78,9 +78,10 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, of unit norm. They are ordered by the mean magnitude of their codes, largest first, and
-        the largest entry of each is positive (of entries equal to one part in a million the first), so that two fits
-        which find the same dictionary return it alike.
+        The atoms, one a row, of unit norm. They are ordered by the mean magnitude of their codes on a sample of 10 rows
+        a feature, which depends on the number of samples alone, largest first; and the largest entry of each is
+        positive (of entries equal to one part in a million the first). So two fits which find the same dictionary
+        return it alike.
     encoder_ : array of shape (n_features, n_features)
         The codes are `X @ encoder_` before any threshold: the transpose of an orthogonal dictionary, the inverse of a
         complete one.
@@ -249,7 +250,7 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         blocks = ArrayRows(X).map(
             codes_block, self.encoder_.astype(X.dtype, copy=False), self.n_nonzero_coefs, None, refit
         )
-        return np.concatenate(list(blocks))
+        return gather(blocks, X)
 
     def inverse_transform(self, codes: ArrayLike) -> np.ndarray:
         """Samples for codes: codes @ components_.
@@ -285,9 +286,12 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        norm = float(np.linalg.norm(X))
-        error = float(np.linalg.norm(X - self._codes(X) @ self.components_))
-        return 0.0 - error / norm if norm > 0 else 0.0
+        largest = float(np.abs(X).max())
+        if largest == 0:
+            return 0.0
+        X = np.asarray(X, dtype=np.float64) / largest  # norms that do not overflow
+        residual = X - self._codes(X) @ self.components_
+        return 0.0 - float(np.linalg.norm(residual) / np.linalg.norm(X))
 
     def certify(self, X: ArrayLike) -> Certificate:
         """Check the certificate on all samples X.
@@ -303,7 +307,12 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        return certify(ArrayRows(X), self.encoder_.T, zero_level(X), orthogonal=self.dictionary == "orthogonal")
+        rows, orthogonal = ArrayRows(X), self.dictionary == "orthogonal"
+        for level in zero_levels(X):
+            certificate = certify(rows, self.encoder_.T, level, orthogonal=orthogonal)
+            if certificate:
+                break
+        return certificate
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file, without pickle: arrays and text only. A callback is not kept, nor a random

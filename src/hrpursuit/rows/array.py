@@ -44,6 +44,16 @@ class ArrayRows:
         return self.X if chosen is None else self.X[chosen]
 
 
+def gather(blocks: Iterator[Array], like: Array) -> Array:
+    """The blocks in one array of the shape and type of `like`, without a second copy of them."""
+    out = np.empty(like.shape, like.dtype)
+    start = 0
+    for block in blocks:
+        out[start : start + len(block)] = block
+        start += len(block)
+    return out
+
+
 def sum_of_tuples(parts: Iterator[tuple[Any, ...]]) -> tuple[Any, ...]:
     """Item by item, in float64."""
     total = [np.array(item, dtype=np.float64) for item in next(parts)]

@@ -1,5 +1,6 @@
 """One thread for the linear algebra library, where its matrices are small."""
 
+import os
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -36,6 +37,8 @@ class _SharedLimit:
 
 
 _shared = _SharedLimit()
+if hasattr(os, "register_at_fork"):  # a child has none of its parent's other threads, so nobody else is inside
+    os.register_at_fork(after_in_child=_shared.__init__)  # type: ignore[misc]
 
 
 @contextmanager

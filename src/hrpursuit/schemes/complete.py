@@ -13,7 +13,7 @@ from hrpursuit.schemes.exact import Setup, finish_noisy, finish_real, search
 from hrpursuit.schemes.fixed_sparsity import alternate_complete
 from hrpursuit.schemes.paper import l1_per_row
 from hrpursuit.schemes.stages import Learned
-from hrpursuit.schemes.working_sample import CompleteSample, OrthogonalSample
+from hrpursuit.schemes.working_sample import CompleteSample
 
 
 def _dictionary(B: Array) -> tuple[Array, Array]:
@@ -43,13 +43,15 @@ def complete_scheme(rows: Rows, W: Array, *, warm: bool, n_nonzero: int | None, 
     if n_nonzero is not None and not setup.stopper.stopped:
         fixed = alternate_complete(rows, components, n_nonzero, setup.options.alternations, setup.stopper, setup.log)
         components, encoder = fixed, np.linalg.inv(fixed)
-    certificate, l1 = _check(rows, encoder, setup)
+    certificate, l1 = _check(problem, encoder)
     return Learned(components, encoder, certificate, l1 if certificate else l1_per_row(rows, encoder.T))
 
 
-def _check(rows: Rows, encoder: Array, setup: Setup) -> tuple[Certificate, float]:
+def _check(problem: CompleteSample, encoder: Array) -> tuple[Certificate, float]:
     """Certificate of the final encoder on the working sample, and the l1 norm of its codes per row."""
-    sample = OrthogonalSample(rows, setup.seed)
-    sample.draw(setup.options.rows_per_feature[0])
-    certificate = certify(sample.rows, encoder.T, sample.zero_level, orthogonal=False)
+    sample = problem.plain
+    for level in sample.levels:
+        certificate = certify(sample.rows, encoder.T, level, orthogonal=False)
+        if certificate:
+            break
     return replace(certificate, zero_level=certificate.zero_level * sample.scale), sample.l1(encoder.T) * sample.scale

@@ -4,8 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, certify
-from hrpursuit.core.evaluate import gram
+from hrpursuit.core.certificate import certify, unchecked
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.nucleation import PLANE_SEARCH, Outcome, Problem, SearchResult, nucleate
 from hrpursuit.core.options import HRPOptions
@@ -19,10 +18,9 @@ from hrpursuit.schemes.blas import one_blas_thread
 from hrpursuit.schemes.fixed_sparsity import alternate_orthogonal
 from hrpursuit.schemes.paper import l1_per_row, stage_one
 from hrpursuit.schemes.stages import Learned, StageLog, Stopper
-from hrpursuit.schemes.working_sample import OrthogonalSample, sample_live_rows
+from hrpursuit.schemes.working_sample import OrthogonalSample, missing_directions, sample_live_rows
 
 GREEDY_PLANES = "greedy planes"
-_RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest
 _GREEDY_SWEEPS = 6
 _FINE_STEP = 0.04  # of Stage Two after greedy sweeps, for data of unit rms
 
@@ -53,10 +51,15 @@ def search(problem: Problem, W: Array, warm: bool, setup: Setup) -> SearchResult
             f"a certified dictionary in {found.n_sweeps} plane sweeps, although some atoms are exact "
             f"({zeros} zeros in the worst code column, {len(W)} needed); increase n_init or give more samples"
         )
-    before = float(np.abs(problem.X @ W.T).sum()) / max(1, len(problem.X))
-    after = problem.l1(found.components)
+    before = _l1_of_orthogonal(problem, W)
+    settled = found.outcome in (Outcome.CERTIFIED, Outcome.SETTLED)
+    after = problem.l1(found.components) if settled else _l1_of_orthogonal(problem, found.components)
     setup.log.add(PLANE_SEARCH, found.n_sweeps, before * problem.scale, after * problem.scale, shortfall)
     return found
+
+
+def _l1_of_orthogonal(problem: Problem, W: Array) -> float:
+    return float(np.abs(problem.X @ W.T).sum()) / max(1, len(problem.X))
 
 
 def finish_noisy(rows: Rows, W: Array, X: Array, scale: float, setup: Setup) -> tuple[Array, float]:
@@ -79,11 +82,11 @@ def finish_real(rows: Rows, W0: Array, W_chain: Array, setup: Setup) -> tuple[Ar
     few, many = (k * rows.n_features for k in options.fallback_rows_per_feature)
     X, scale = _scaled_float32(sample_live_rows(rows, few, setup.seed))
     sample = ArrayRows(X)
-    W, before = stage_one(sample, W0, setup.max_iter, setup.tol, stopper, log, scale)
+    W, _ = stage_one(sample, W0, setup.max_iter, setup.tol, stopper, log, scale)
     if stopper.stopped:
         return W, l1_per_row(rows, W)
     turned = [Planes(X, start, setup.team).greedy(n_sweeps) for start, n_sweeps in ((W, 4), (W_chain, 3))]
-    W = min(turned, key=lambda W: l1_per_row(sample, W))
+    before, W = l1_per_row(rows, W), min(turned, key=lambda W: l1_per_row(sample, W))
     if len(X) < (rows.n_samples or 0):
         X, scale = _scaled_float32(sample_live_rows(rows, many, setup.seed))
     W = Planes(X, W, setup.team).greedy(_GREEDY_SWEEPS)
@@ -105,36 +108,24 @@ def _scaled_float32(X: Array) -> tuple[Array, float]:
     return (X / scale).astype(np.float32), scale
 
 
-def _rank(X: Array) -> int:
-    values = np.linalg.eigvalsh(X.T @ X)
-    return int(np.sum(values > _RANK_TOL * values[-1]))
+def exact_scheme(
+    rows: Rows,
+    W: Array,
+    *,
+    warm: bool,
+    n_nonzero: int | None,
+    setup: Setup,
+    levels: tuple[float, ...] | None = None,
+) -> Learned:
+    """Learn an orthogonal dictionary from the start W; with `n_nonzero`, end with the alternation for so many a row.
 
-
-def _span(rows: Rows, problem: OrthogonalSample, rows_per_feature: int) -> tuple[Array, Array] | None:
-    """Bases of the span of all rows and of its complement; None where they span everything.
-
-    A working sample that spans less than all rows do, as it happens when a feature is seldom active, is enlarged.
+    `levels` are the sizes of a zero in the data, where the rows do not show them any more.
     """
-    if _rank(problem.X) == rows.n_features:
-        return None
-    values, V = np.linalg.eigh(gram(rows))
-    dead = values <= _RANK_TOL * values[-1]
-    while _rank(problem.X) < np.sum(~dead):
-        rows_per_feature *= 10
-        if not problem.draw(rows_per_feature):
-            break
-    return (V[:, ~dead], V[:, dead]) if dead.any() else None
-
-
-def exact_scheme(rows: Rows, W: Array, *, warm: bool, n_nonzero: int | None, setup: Setup) -> Learned:
-    """Learn an orthogonal dictionary from the start W; with `n_nonzero`, end with the alternation for so many a row."""
-    problem = OrthogonalSample(rows, setup.seed)
+    problem = OrthogonalSample(rows, setup.seed, levels)
     if not problem.draw(setup.options.rows_per_feature[0]):
-        no_certificate = Certificate(0, rows.n_features, 0.0, 0)
-        return Learned(W, W.T, no_certificate, 0.0)  # nothing but zeros: every dictionary is as good
-    bases = _span(rows, problem, setup.options.rows_per_feature[0])
-    if bases is not None:
-        return _exact_in_span(rows, W, warm, n_nonzero, setup, *bases)
+        return Learned(W, W.T, unchecked(rows.n_features), 0.0)  # nothing but zeros: every dictionary is as good
+    if missing_directions(problem.X).shape[1]:
+        return _exact_in_span(rows, W, warm, n_nonzero, setup, problem)
     found = search(problem, W, warm, setup)
     W, objective = _finish(rows, W, found, problem, setup)
     if n_nonzero is not None and not setup.stopper.stopped:
@@ -144,7 +135,7 @@ def exact_scheme(rows: Rows, W: Array, *, warm: bool, n_nonzero: int | None, set
             W, objective = W_fixed, l1_per_row(rows, W_fixed)
     certificate = found.certificate
     if certificate is None or W is not found.components:
-        certificate = certify(problem.rows, W, problem.zero_level)
+        certificate = certify(problem.rows, W, problem.levels[-1])
     certificate = replace(certificate, zero_level=certificate.zero_level * problem.scale)
     return Learned(W, W.T, certificate, objective)
 
@@ -161,12 +152,16 @@ def _finish(rows: Rows, W: Array, found: SearchResult, problem: OrthogonalSample
 
 
 def _exact_in_span(
-    rows: Rows, W: Array, warm: bool, n_nonzero: int | None, setup: Setup, V: Array, V_dead: Array
+    rows: Rows, W: Array, warm: bool, n_nonzero: int | None, setup: Setup, problem: OrthogonalSample
 ) -> Learned:
     """Rows that lack rank: atoms for their span, and any orthonormal ones for the rest, whose codes are zero."""
+    V_dead = missing_directions(problem.X)
+    V = missing_directions(V_dead.T)  # what the dead directions do not span
     rank = V.shape[1]
     start = polar(W[:rank] @ V) if warm else random_orthogonal(rank, np.random.default_rng([setup.seed, 2]))
     n_inside = None if n_nonzero is None else min(n_nonzero, rank)
-    learned = exact_scheme(MappedRows(rows, V), start, warm=warm, n_nonzero=n_inside, setup=setup)
+    learned = exact_scheme(
+        MappedRows(rows, V), start, warm=warm, n_nonzero=n_inside, setup=setup, levels=problem.data_levels
+    )
     W = np.vstack([learned.components @ V.T, V_dead.T])
     return replace(learned, components=W, encoder=W.T)

@@ -7,7 +7,7 @@ import numpy as np
 from hrpursuit.core.coding import codes_block
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.procrustes import hard_threshold_procrustes
-from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.protocols import Array, Iterate, Rows
 from hrpursuit.schemes.stages import StageLog, Stopper
 
 T0_PROCRUSTES = "T0 Procrustes"
@@ -56,7 +56,10 @@ def alternate_complete(rows: Rows, W: Array, n_nonzero: int, max_iter: int, stop
         error_next = relative_error(rows, W_next, np.linalg.inv(W_next), n_nonzero, refit=True)
         if error_next >= error:
             break
+        step = float(np.linalg.norm(W_next - W) / np.sqrt(len(W)))
         W, gain, error = W_next, 1 - error_next / error, error_next
+        if stopper.callback is not None:
+            stopper.callback(Iterate(T0_LEAST_SQUARES, n_iter, W, error, step, max_iter))
         if gain < 1e-4:
             break
     if n_iter:

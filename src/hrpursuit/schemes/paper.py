@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.certificate import unchecked
 from hrpursuit.core.evaluate import value
 from hrpursuit.core.gpm import STAGE_ONE, gpm
 from hrpursuit.core.manifolds import normalize_rows
@@ -50,14 +50,13 @@ def paper_scheme(
     rows: Rows, W: Array, *, complete: bool, max_iter: int, tol: float, stopper: Stopper, log: StageLog
 ) -> Learned:
     """Learn a dictionary as the paper does, from the orthogonal start W."""
-    no_certificate = Certificate(0, rows.n_features, 0.0, 0)
     if not complete:
         W, objective = learn_paper(rows, W, max_iter, tol, stopper, log)
-        return Learned(W, W.T, no_certificate, objective)
+        return Learned(W, W.T, unchecked(rows.n_features), objective)
     P = whitening(rows)
     W, _ = learn_paper(MappedRows(rows, P), W, max_iter, tol, stopper, log)
     # D = Y Xbar^T (Xbar Xbar^T)^-1 of the remark: with Xbar = W P Y, W orthogonal and P invertible, this is (W P)^-1,
     # in rows (P W^T)^-1
     components = normalize_rows(np.linalg.inv(P @ W.T))
     encoder = np.linalg.inv(components)
-    return Learned(components, encoder, no_certificate, l1_per_row(rows, encoder.T))
+    return Learned(components, encoder, unchecked(rows.n_features), l1_per_row(rows, encoder.T))

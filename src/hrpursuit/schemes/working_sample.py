@@ -2,80 +2,150 @@
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.certificate import Certificate, has_exact_atom
 from hrpursuit.core.protocols import Array, Rows
-from hrpursuit.core.rounding import zero_level
+from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.settle import settle_complete, settle_orthogonal
 from hrpursuit.rows import ArrayRows
+
+_FEWEST_ROWS = 200  # of a working sample, however few the features
+_RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest
 
 
 def sample_live_rows(rows: Rows, n: int, seed: int) -> Array:
     """About n rows that are not zero, or all there are."""
     X = rows.sample(n, seed)
     live = X.any(axis=1)
+    if live.all() or len(X) == rows.n_samples:
+        return X if live.all() else X[live]
     n_live = int(live.sum())
-    if 0 < n_live < 0.95 * len(X) and len(X) < (rows.n_samples or 0):
-        X = rows.sample(int(np.ceil(len(X) * n / n_live)), seed)
-        live = X.any(axis=1)
-    return X if live.all() else X[live]
+    if n_live < n / 4:
+        return _sample_among_live(rows, n, seed)
+    X = rows.sample(int(np.ceil(n * n / n_live)), seed)
+    return X[X.any(axis=1)]
+
+
+def _sample_among_live(rows: Rows, n: int, seed: int) -> Array:
+    """N of the rows that are not zero, where these are so few that a plain sample misses them; two passes."""
+    n_live = sum(int(block.any(axis=1).sum()) for block in rows.blocks())
+    chosen = np.zeros(n_live, dtype=bool)
+    chosen[np.random.default_rng(seed).permutation(n_live)[:n]] = True
+    kept, seen = [np.empty((0, rows.n_features), rows.dtype)], 0
+    for block in rows.blocks():
+        live = block[block.any(axis=1)]
+        kept.append(live[chosen[seen : seen + len(live)]])
+        seen += len(live)
+    return np.concatenate(kept)
+
+
+def missing_directions(X: Array) -> Array:
+    """Orthonormal columns that span what the rows of X do not."""
+    values, V = np.linalg.eigh(X.T @ X)
+    return V[:, values <= _RANK_TOL * values[-1]]
+
+
+def _rows_along(rows: Rows, directions: Array, n: int, level: float) -> Array:
+    """The first n rows that have a part along any of the directions; one pass at the most."""
+    kept, n_kept = [np.empty((0, rows.n_features), rows.dtype)], 0
+    for block in rows.blocks():
+        found = block[(np.abs(block @ directions) > level).any(axis=1)]
+        kept.append(found[: n - n_kept])
+        n_kept += len(kept[-1])
+        if n_kept == n:
+            break
+    return np.concatenate(kept)
 
 
 class OrthogonalSample:
-    """A working sample, scaled to unit rms."""
+    """A working sample, scaled to unit rms.
 
-    def __init__(self, rows: Rows, seed: int) -> None:
+    Rows that a plain sample misses are added where it spans less than all rows do: an atom may be used seldom.
+
+    Parameters
+    ----------
+    rows : Rows
+    seed : int
+    levels : tuple of float or None
+        Sizes of a zero in the data, finest first; None finds them from the sample.
+    """
+
+    def __init__(self, rows: Rows, seed: int, levels: tuple[float, ...] | None = None) -> None:
         self._rows = rows
         self._seed = seed
+        self._levels = levels
         self._n_asked = 0
+        self.scale = 1.0
         self.X: Array = np.empty((0, rows.n_features))
-        self.zero_level = 0.0
 
     def draw(self, rows_per_feature: int) -> bool:
-        n_rows = rows_per_feature * self._rows.n_features
+        n_rows = max(rows_per_feature * self._rows.n_features, _FEWEST_ROWS)
         if n_rows <= self._n_asked:
             return False
         self._n_asked = n_rows
         X = sample_live_rows(self._rows, n_rows, self._seed)
         if len(X) <= len(self.X):
             return False
-        self.scale = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)))) or 1.0
-        self.zero_level = zero_level(X) / self.scale
-        self.X = np.asarray(X, dtype=np.float64) / self.scale
+        levels = self._levels or zero_levels(X)
+        X = np.asarray(X, dtype=np.float64)
+        if len(X) < (self._rows.n_samples or 0):
+            missing = missing_directions(X)
+            if missing.shape[1]:
+                more = _rows_along(self._rows, missing, n_rows, levels[0])
+                X = np.concatenate([X, np.asarray(more, dtype=np.float64)])
+        self.scale = float(np.sqrt(np.mean(X * X)))
+        self.data_levels = levels
+        self.levels = tuple(level / self.scale for level in levels)
+        self.X = X / self.scale
         self.rows = ArrayRows(self.X)
         return True
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
-        return settle_orthogonal(self.X, self.rows, W, self.zero_level)
+        for level in self.levels:
+            components, certificate = settle_orthogonal(self.X, self.rows, W, level)
+            if certificate:
+                break
+        return components, certificate
+
+    def has_exact_atom(self, w: Array) -> bool:
+        return any(has_exact_atom(self.X, w, level) for level in self.levels)
 
     def l1(self, components: Array) -> float:
         return float(np.abs(self.X @ components.T).sum()) / max(1, len(self.X))
 
 
 class CompleteSample:
-    """A working sample in whitened coordinates, where an orthogonal dictionary is nearly right; settled in those of the
-    data.
+    """A working sample in whitened coordinates, where an orthogonal dictionary is nearly right.
+
+    Settled in the coordinates of the data.
     """
 
     scale = 1.0
 
     def __init__(self, rows: Rows, seed: int, P: Array) -> None:
-        self._plain = OrthogonalSample(rows, seed)
-        self._P = P
-        self.X: Array = self._plain.X
-        self.zero_level = 0.0
+        self.plain = OrthogonalSample(rows, seed)
+        self._whitening = P
+        self.X: Array = self.plain.X
 
     def draw(self, rows_per_feature: int) -> bool:
-        if not self._plain.draw(rows_per_feature):
+        if not self.plain.draw(rows_per_feature):
             return False
-        self.X = self._plain.X @ (self._P * self._plain.scale)
-        self.zero_level = self._plain.zero_level * self._plain.scale * float(np.linalg.norm(self._P, 2))
+        self._P = self._whitening * self.plain.scale
+        self.X = self.plain.X @ self._P
         return True
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
-        """Rows of the encoding matrix B (codes X B^T of the data), and the certificate of a complete dictionary."""
-        return settle_complete(self._plain.X, self._plain.rows, W @ self._P, self._plain.zero_level)
+        """Rows of the encoding matrix B (codes X B^T, each up to scale), and the certificate of a complete one."""
+        for level in self.plain.levels:
+            B, certificate = settle_complete(self.plain.X, self.plain.rows, W @ self._P, level)
+            if certificate:
+                break
+        return B, certificate
+
+    def has_exact_atom(self, w: Array) -> bool:
+        stretch = float(np.linalg.norm(self._P, 2))
+        return any(has_exact_atom(self.X, w, level * stretch) for level in self.plain.levels)
 
     def l1(self, components: Array) -> float:
         """With the codes of each atom scaled to unit rms, since the scale of a free atom means nothing."""
-        S = self._plain.X @ components.T
+        S = self.plain.X @ components.T
         return float(np.sum(np.abs(S).mean(axis=0) / np.sqrt(np.mean(S * S, axis=0))))
