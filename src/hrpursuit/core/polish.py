@@ -5,210 +5,259 @@ the matrix E that makes || M o (S - S E^T) || least, W <- (I - E) W, by precondi
 only steers: the codes are computed anew in double), with a threshold t for each atom that follows the size of its small
 codes down. For an orthogonal dictionary E is skew; for a complete one it is free but for its diagonal, and each atom
 has a system of its own.
-"""
 
-from collections.abc import Callable
-from typing import Any
+Compiled as a whole: for a few dozen features the calls would cost more than the arithmetic. Loops rather than array
+expressions, which compile for seconds each.
+"""
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.protocols import Array
 
-LEVELS = 14
+_LEVELS = 14
 _FEW_ROWS_FROM = 2  # from this level on a polish to rounding needs only so many rows ...
 _ZEROS_PER_FEATURE, _NONZEROS = 3, 30  # ... that each code column has this many zeros a feature, and other codes
+f4 = np.float32
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def _small_scale(S, t, scale):  # type: ignore[no-untyped-def]
-    """scale[i] = (mean sqrt|s|)^2 over the codes of atom i below t[i], about their median; returns the smallest number
-    of such codes.
-    """
-    m, n = S.shape
-    count = np.zeros(n, np.int64)
-    scale[:] = 0.0
-    for k in range(m):
-        for i in range(n):
-            v = abs(S[k, i])
-            if v < t[i]:
-                count[i] += 1
-                scale[i] += np.sqrt(v)
-    for i in range(n):
-        scale[i] = (scale[i] / max(count[i], 1)) ** 2
-    return count.min()
+def _correction(codes, t, free, max_iter, tol):  # type: ignore[no-untyped-def]
+    """Conjugate gradients for E: one system for a skew matrix, or one for each row of a free one.
 
-
-def _normal_equations(M: Array, S: Array, E: Array) -> Array:
-    """Gradient of half the masked squares at S E^T: (M o (S E^T))^T S."""
-    product = S @ E.T
-    product *= M
-    return np.asarray(product.T @ S)
-
-
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def _skew_correction(codes, t, max_iter, tol):  # type: ignore[no-untyped-def]
-    """Conjugate gradients for a skew E, compiled: for a few dozen features the calls would cost more than the
-    arithmetic.
-
-    Returns E, zero when there is nothing to correct.
+    Returns E; its rows are zero where there is nothing to correct or too little to hold on to.
     """
     m, n = codes.shape
-    f4 = np.float32
     S = np.empty((m, n), f4)
     M = np.empty((m, n), f4)
+    product = np.empty((m, n), f4)
+    squares = np.empty((m, n), f4)
+    n_small = np.zeros(n)
     for k in range(m):
         for i in range(n):
+            small = abs(codes[k, i]) < t[i]
+            n_small[i] += small
             S[k, i] = codes[k, i]
-            M[k, i] = f4(1) if abs(codes[k, i]) < t[i] else f4(0)
-    weights = np.dot(M.T, S * S)
-    gradient = np.dot((M * S).T, S)
-    ridge = f4(2e-6) * weights.max()
+            M[k, i] = f4(small)
+            squares[k, i] = S[k, i] * S[k, i]
+            product[k, i] = M[k, i] * S[k, i]
+    weights = np.dot(M.T, squares)
+    half = np.dot(product.T, S)
+    ridge = f4(0)
+    for i in range(n):
+        for j in range(n):
+            ridge = max(ridge, f4(1e-6) * weights[i, j])
     H = np.empty((n, n), f4)
     E = np.zeros((n, n), f4)
     residual = np.empty((n, n), f4)
     direction = np.empty((n, n), f4)
-    size = 0.0
     for i in range(n):
         for j in range(n):
-            H[i, j] = weights[i, j] + weights[j, i] + ridge
-            residual[i, j] = gradient[i, j] - gradient[j, i]
+            H[i, j] = weights[i, j] + ridge if free else weights[i, j] + weights[j, i] + 2 * ridge
+            residual[i, j] = (half[i, j] if i != j else f4(0)) if free else half[i, j] - half[j, i]
             direction[i, j] = residual[i, j] / H[i, j]
-            size += residual[i, j] * direction[i, j]
-    first = size
-    if not first > 0:
-        return E
-    product = np.empty(S.shape, f4)
-    half = np.empty((n, n), f4)
+    size = _row_sums(residual, direction, free)
+    first = _row_sums(residual, direction, free)
+    active = np.empty(n, np.bool_)
+    for i in range(n):
+        active[i] = first[i] > 0 and (not free or n_small[i] >= n)
+    step = np.zeros(n, f4)
     for _ in range(max_iter):
         np.dot(S, direction.T, product)
-        product *= M
+        for k in range(m):
+            for i in range(n):
+                product[k, i] *= M[k, i]
         np.dot(product.T, S, half)
-        curvature = 0.0
+        if free:
+            for i in range(n):
+                half[i, i] = 0
+        else:
+            for i in range(n):
+                half[i, i] = 0
+                for j in range(i):
+                    half[i, j] -= half[j, i]
+                    half[j, i] = -half[i, j]
+        bend = _row_sums(direction, half, free)
+        for i in range(n):
+            active[i] = active[i] and bend[i] > 1e-30 * first[i]  # else a direction that the small codes do not see
+            step[i] = f4(size[i] / bend[i]) if active[i] else f4(0)
+        previous = size
         for i in range(n):
             for j in range(n):
-                curvature += direction[i, j] * (half[i, j] - half[j, i])
-        if not curvature > 0:  # a direction that the small codes do not see
+                E[i, j] += step[i] * direction[i, j]
+                residual[i, j] -= step[i] * half[i, j]
+                half[i, j] = residual[i, j] / H[i, j]
+        size = _row_sums(residual, half, free)
+        n_active = 0
+        for i in range(n):
+            active[i] = active[i] and size[i] > tol * tol * first[i]
+            n_active += active[i]
+        if n_active == 0:
             break
-        step = f4(size / curvature)
-        previous = size
+        for i in range(n):
+            ratio = f4(size[i] / previous[i]) if active[i] else f4(0)
+            for j in range(n):
+                direction[i, j] = ratio * direction[i, j] + half[i, j]
+    return E
+
+
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def _row_sums(A, B, apart):  # type: ignore[no-untyped-def]
+    """Inner products of the rows of A and B; unless they stand apart, of the whole matrices, repeated."""
+    n = A.shape[0]
+    sums = np.zeros(n)
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            sums[i] += A[i, j] * B[i, j]
+        total += sums[i]
+    if not apart:
+        for i in range(n):
+            sums[i] = total
+    return sums
+
+
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def _orthogonalize(W):  # type: ignore[no-untyped-def]
+    """Newton-Schulz steps from a matrix that is nearly orthogonal, in place."""
+    n = W.shape[0]
+    for _ in range(12):
+        defect = np.dot(W.T, W)
+        size = 0.0
+        for i in range(n):
+            defect[i, i] -= 1
+            for j in range(n):
+                size = max(size, abs(defect[i, j]))
+        if not size < 1:
+            break
+        correction = np.dot(W, defect)
+        for i in range(n):
+            for j in range(n):
+                W[i, j] -= 0.5 * correction[i, j]
+        if size < 1e-8:
+            break
+
+
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def _keep_what_is_sparser(S, S_moved, W, W_moved):  # type: ignore[no-untyped-def]
+    """Move an atom only if the l1/l2 ratio of its codes falls; its codes keep their l2 norm. In place."""
+    m, n = S.shape
+    for i in range(n):
+        l1 = l2 = l1_moved = l2_moved = 0.0
+        for k in range(m):
+            l1 += abs(S[k, i])
+            l2 += S[k, i] ** 2
+            l1_moved += abs(S_moved[k, i])
+            l2_moved += S_moved[k, i] ** 2
+        gain = np.sqrt(l2 / l2_moved) if l2_moved > 0 else 0.0
+        if gain > 0 and l1_moved * gain <= l1:
+            for k in range(m):
+                S[k, i] = gain * S_moved[k, i]
+            for j in range(n):
+                W[i, j] = gain * W_moved[i, j]
+
+
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def _small_scale(S, t, scale):  # type: ignore[no-untyped-def]
+    """scale[i] = (mean sqrt|s|)^2 of the codes of atom i below t[i], about their median; returns their least number."""
+    m, n = S.shape
+    least = m
+    for i in range(n):
+        count = 0
+        total = 0.0
+        for k in range(m):
+            v = abs(S[k, i])
+            if v < t[i]:
+                count += 1
+                total += np.sqrt(v)
+        scale[i] = (total / max(count, 1)) ** 2
+        least = min(least, count)
+    return least
+
+
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def _enough_rows(S, t):  # type: ignore[no-untyped-def]
+    """Rows in which each code column has enough zeros and enough other codes for the fine levels."""
+    m, n = S.shape
+    fewest = most = 0
+    for i in range(n):
+        count = 0
+        for k in range(m):
+            count += 1 if abs(S[k, i]) < t[i] else 0
+        fewest = count if i == 0 else min(fewest, count)
+        most = max(most, count)
+    for_zeros = _ZEROS_PER_FEATURE * n / max(fewest / m, 0.1)
+    for_others = _NONZEROS / max(1 - most / m, 1e-3)
+    return min(m, int(max(for_zeros, for_others)) + 1)
+
+
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def _polish(X, W, free, zero_level, start):  # type: ignore[no-untyped-def]
+    n = W.shape[0]
+    S = np.dot(X, W.T)
+    rms = np.zeros(n)
+    for k in range(S.shape[0]):
+        for i in range(n):
+            rms[i] += S[k, i] ** 2
+    t = np.empty(n)
+    for i in range(n):
+        rms[i] = np.sqrt(rms[i] / S.shape[0])
+        t[i] = start * rms[i]
+    scale = np.empty(n)
+    E = np.empty((n, n))
+    fine = start < 0.1
+    last = np.inf
+    for level in range(_LEVELS):
+        if level == _FEW_ROWS_FROM and zero_level < 1e-8:
+            enough = _enough_rows(S, t)
+            X = X[:enough]
+            S = S[:enough]
+        tol = 1e-3 if level > 3 or fine else 0.02 if level > 1 else 0.1
+        steering = _correction(S, t, free, 30 if level > 1 or fine else 10, tol)
         size = 0.0
         for i in range(n):
             for j in range(n):
-                E[i, j] += step * direction[i, j]
-                residual[i, j] -= step * (half[i, j] - half[j, i])
-                size += residual[i, j] * residual[i, j] / H[i, j]
-        if size < tol * tol * first:
-            break
-        ratio = f4(size / previous)
-        for i in range(n):
-            for j in range(n):
-                direction[i, j] = ratio * direction[i, j] + residual[i, j] / H[i, j]
-    return E
-
-
-def _free_correction(codes: Array, t: Array, max_iter: int, tol: float) -> Array:
-    """Conjugate gradients for the rows of E, each by itself, with a zero diagonal; rows with few small codes stay."""
-    S = codes.astype(np.float32)
-    M = (np.abs(codes) < t).astype(np.float32)
-    H = M.T @ (S * S)
-    H += np.float32(1e-6) * H.max()
-    residual = (M * S).T @ S
-    np.fill_diagonal(residual, 0)
-    E = np.zeros_like(H)
-    z = residual / H
-    direction = z.copy()
-    size = first = np.sum(residual * z, axis=1)
-    active = (M.sum(axis=0) >= len(E)) & (first > 0)
-    for _ in range(max_iter):
-        curvature = _normal_equations(M, S, direction)
-        np.fill_diagonal(curvature, 0)
-        bend = np.sum(direction * curvature, axis=1)
-        active &= bend > 1e-6 * np.sum(
-            direction * direction * H, axis=1
-        )  # else a direction that the small codes do not see
-        step = np.divide(size, bend, out=np.zeros_like(bend), where=active)[:, None]
-        E += step * direction
-        residual -= step * curvature
-        z = residual / H
-        previous, size = size, np.sum(residual * z, axis=1)
-        active &= size > tol**2 * first
-        if not active.any():
-            break
-        direction *= np.divide(size, previous, out=np.zeros_like(size), where=active)[:, None]
-        direction += z
-    return E
-
-
-def _descend(
-    X: Array,
-    W: Array,
-    correction: Callable[[Array, Array, int, float], Array],
-    retract: Callable[[Array, Array, Array, Array], tuple[Array, Array]],
-    zero_level: float,
-    start: float,
-) -> Array:
-    """Levels of falling thresholds; `start` is the first one as a share of the rms of a column."""
-    n = len(W)
-    S = X @ W.T
-    rms = np.sqrt(np.mean(S * S, axis=0))
-    t, scale, last = start * rms, np.empty(n), np.inf
-    fine = start < 0.1
-    for level in range(LEVELS):
-        if level == _FEW_ROWS_FROM and zero_level < 1e-8:
-            shares = (np.abs(S) < t).mean(axis=0)
-            enough = max(_ZEROS_PER_FEATURE * n / max(shares.min(), 0.1), _NONZEROS / max(1 - shares.max(), 1e-3))
-            X, S = X[: int(enough) + 1], S[: int(enough) + 1]
-        max_iter = 30 if level > 1 or fine else 10
-        tol = 1e-3 if level > 3 or fine else 0.02 if level > 1 else 0.1
-        E = correction(S, t, max_iter, tol)
-        size = float(np.abs(E).max())
+                E[i, j] = (1.0 if i == j else 0.0) - steering[i, j]
+                size = max(size, abs(steering[i, j]))
         if not size < 1:
             break
-        W, S = retract(X, W, S, E.astype(np.float64))
-        if size < 2e-12:
+        moved = np.dot(E, W)
+        if free:
+            _keep_what_is_sparser(S, np.dot(X, moved.T), W, moved)
+        else:
+            _orthogonalize(moved)
+            W = moved
+            S = np.dot(X, W.T)
+        if size < 2e-12 or _small_scale(S, t, scale) < n // 2:
             break
-        if _small_scale(S, t, scale) < n // 2:
-            break
-        largest = float(np.max(scale / np.maximum(rms, 1e-300)))
-        if level >= 3 and 1e-13 < 0.7 * last < largest:
+        largest = 0.0
+        for i in range(n):
+            largest = max(largest, scale[i] / max(rms[i], 1e-300))
+        if level >= 3 and largest > 1e-13 and largest > 0.7 * last:
             break
         last = largest
-        t = np.maximum(np.minimum(t / 2, 8 * scale), np.maximum(zero_level * np.linalg.norm(W, axis=1), 1e-10 * rms))
+        for i in range(n):
+            norm = 0.0
+            for j in range(n):
+                norm += W[i, j] ** 2
+            t[i] = max(min(t[i] / 2, 8 * scale[i]), zero_level * np.sqrt(norm), 1e-10 * rms[i])
     return W
 
 
-def _retract_orthogonal(X: Array, W: Array, S: Array, E: Array) -> tuple[Array, Array]:
-    W = polar_near(W - E @ W)
-    return W, np.asarray(X @ W.T)
-
-
-def _retract_free(X: Array, W: Array, S: Array, E: Array) -> tuple[Array, Array]:
-    """Each atom moves only if the l1/l2 ratio of its codes falls; its codes keep their l2 norm."""
-    moved = W - E @ W
-    S_moved = X @ moved.T
-    norms, norms_moved = np.linalg.norm(S, axis=0), np.linalg.norm(S_moved, axis=0)
-    gain = norms / np.maximum(norms_moved, 1e-300)
-    better = (np.abs(S_moved).sum(axis=0) * gain <= np.abs(S).sum(axis=0)) & (norms_moved > 0)
-    keep = np.where(better, gain, 0.0)
-    return np.where(better[:, None], moved * keep[:, None], W), np.where(better, S_moved * keep, S)
-
-
-def has_small_codes(S: NDArray[Any], share: float = 0.2) -> bool:
-    """Whether every column has that share of entries below .15 rms (Gaussian codes: .12); else a polish has nothing to
-    hold on to.
-    """
+def has_small_codes(S: Array, share: float = 0.2) -> bool:
+    """Whether every column has that share of entries below .15 rms, to hold on to (Gaussian codes: .12)."""
     rms = np.sqrt(np.mean(S * S, axis=0))
     return bool((np.abs(S) < 0.15 * rms).mean(axis=0).min() >= share)
 
 
 def polish_orthogonal(X: Array, W: Array, zero_level: float, start: float = 0.3) -> Array:
-    """Orthogonal dictionary near W whose small codes on the sample X are as near to zero as rounding allows."""
-    return _descend(X, W, _skew_correction, _retract_orthogonal, zero_level, start)
+    """Orthogonal dictionary near W whose small codes on the sample X are as near to zero as rounding allows.
+
+    `start` is the first threshold as a share of the rms of a code column.
+    """
+    return np.asarray(_polish(np.ascontiguousarray(X), np.array(W, order="C"), False, zero_level, start))
 
 
 def polish_free(X: Array, W: Array, zero_level: float, start: float = 0.3) -> Array:
     """As `polish_orthogonal`, each row of W by itself, without orthogonality."""
-    return _descend(X, W, _free_correction, _retract_free, zero_level, start)
+    return np.asarray(_polish(np.ascontiguousarray(X), np.array(W, order="C"), True, zero_level, start))

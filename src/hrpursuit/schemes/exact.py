@@ -124,7 +124,7 @@ def exact_scheme(
     problem = OrthogonalSample(rows, setup.seed, levels)
     if not problem.draw(setup.options.rows_per_feature[0]):
         return Learned(W, W.T, unchecked(rows.n_features), 0.0)  # nothing but zeros: every dictionary is as good
-    if missing_directions(problem.X).shape[1]:
+    if problem.missing.shape[1]:
         return _exact_in_span(rows, W, warm, n_nonzero, setup, problem)
     found = search(problem, W, warm, setup)
     W, objective = _finish(rows, W, found, problem, setup)
@@ -155,7 +155,7 @@ def _exact_in_span(
     rows: Rows, W: Array, warm: bool, n_nonzero: int | None, setup: Setup, problem: OrthogonalSample
 ) -> Learned:
     """Rows that lack rank: atoms for their span, and any orthonormal ones for the rest, whose codes are zero."""
-    V_dead = missing_directions(problem.X)
+    V_dead = problem.missing
     V = missing_directions(V_dead.T)  # what the dead directions do not span
     rank = V.shape[1]
     start = polar(W[:rank] @ V) if warm else random_orthogonal(rank, np.random.default_rng([setup.seed, 2]))

@@ -40,7 +40,11 @@ def _sample_among_live(rows: Rows, n: int, seed: int) -> Array:
 
 def missing_directions(X: Array) -> Array:
     """Orthonormal columns that span what the rows of X do not."""
-    values, V = np.linalg.eigh(X.T @ X)
+    gram = X.T @ X
+    values = np.linalg.eigvalsh(gram)
+    if values[0] > _RANK_TOL * values[-1]:
+        return np.empty((len(gram), 0))
+    values, V = np.linalg.eigh(gram)
     return V[:, values <= _RANK_TOL * values[-1]]
 
 
@@ -87,11 +91,11 @@ class OrthogonalSample:
             return False
         levels = self._levels or zero_levels(X)
         X = np.asarray(X, dtype=np.float64)
-        if len(X) < (self._rows.n_samples or 0):
-            missing = missing_directions(X)
-            if missing.shape[1]:
-                more = _rows_along(self._rows, missing, n_rows, levels[0])
-                X = np.concatenate([X, np.asarray(more, dtype=np.float64)])
+        self.missing = missing_directions(X)
+        if self.missing.shape[1] and len(X) < (self._rows.n_samples or 0):
+            more = _rows_along(self._rows, self.missing, n_rows, levels[0])
+            X = np.concatenate([X, np.asarray(more, dtype=np.float64)])
+            self.missing = missing_directions(X)
         self.scale = float(np.sqrt(np.mean(X * X)))
         self.data_levels = levels
         self.levels = tuple(level / self.scale for level in levels)
