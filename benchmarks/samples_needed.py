@@ -49,7 +49,7 @@ def draw(measured, path):
         axis.set(xscale="log", yscale="log", ylim=(3e-17, 5), xlabel=f"samples of {N_FEATURES} features")
         axis.set_title(f"{sparsity:.0%} of the codes not zero")
         axis.grid(alpha=0.25)
-    axes[0].text(SAMPLES[0], 2.2e-4, "counted as recovered below this line", fontsize=9, color="0.35")
+    axes[0].text(SAMPLES[0], 2.2e-4, "recovered below", fontsize=9, color="0.35")
     axes[0].set_ylabel("relative error of the dictionary")
     axes[1].legend(loc="center right")
     save_figure(figure, path)

@@ -287,3 +287,17 @@ def test_progress_bar_on_a_terminal_only(tmp_path):
     assert process.returncode == 0
     assert b"plane search" in shown
     assert b"Stage Two" in shown or b"Stage One" in shown
+
+
+@pytest.mark.parametrize("absent", ["click", "rich", "pyarrow"])
+def test_without_the_extra_it_says_what_to_install(absent):
+    code = f"import sys; sys.modules[{absent!r}] = None\nfrom hrpursuit.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", code, "demo"], capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.strip() == f'hrpursuit: the command line needs {absent}: pip install "hrpursuit[cli]"'
+
+
+def test_without_matplotlib_it_says_what_to_install():
+    code = "import sys; sys.modules['matplotlib'] = None\nfrom hrpursuit.plots import new_figure; new_figure(1, 1)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert 'pip install "hrpursuit[plots]"' in done.stderr
