@@ -10,7 +10,8 @@ def main() -> None:
     except KeyboardInterrupt:
         sys.exit(130)
     except ModuleNotFoundError as error:
-        if error.name not in {"click", "rich", "pyarrow"}:
+        package = (error.name or "").split(".")[0]
+        if package not in {"click", "rich", "pyarrow"}:
             raise
-        sys.exit(f'hrpursuit: the command line needs {error.name}: pip install "hrpursuit[cli]"')
+        sys.exit(f'hrpursuit: the command line needs {package}: pip install "hrpursuit[cli]"')
     sys.exit(run())
