@@ -133,6 +133,33 @@ class TestTables:
         FRAME.to_csv(tmp_path / "x.csv", index=False, sep=separator, decimal=decimal)
         assert dictionary_error(self.fitted(tmp_path).components_, W) < 1e-12
 
+    @pytest.mark.parametrize("columns", [NAMES, range(8)])
+    def test_index_as_pandas_writes_it(self, tmp_path, capsys, columns):
+        FRAME.set_axis(list(columns), axis=1).to_csv(tmp_path / "x.csv")
+        assert dictionary_error(self.fitted(tmp_path).components_, W) < 1e-12
+        assert "left out" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("separator", [";", "\t"])
+    def test_decimal_commas_without_a_header_and_whole_numbers_first(self, tmp_path, separator):
+        data = np.vstack([np.zeros((3, 8)), np.round(X, 6)])
+        pd.DataFrame(data).to_csv(tmp_path / "x.csv", index=False, header=False, sep=separator, decimal=",")
+        assert dictionary_error(self.fitted(tmp_path).components_, W) < 1e-5
+
+    def test_commas_in_quoted_names(self, tmp_path):
+        names = [f"s{i}, of {i}" for i in range(8)]
+        FRAME.set_axis(names, axis=1).to_csv(tmp_path / "x.csv", index=False, sep=";")
+        assert list(self.fitted(tmp_path).feature_names_in_) == names
+
+    def test_a_file_without_names_goes_by_position(self, tmp_path):
+        write(tmp_path / "x.csv")
+        model = self.fitted(tmp_path)
+        np.savetxt(tmp_path / "bare.csv", X, delimiter=",")
+        np.save(tmp_path / "bare.npy", X.astype(">f8"))
+        for name in ("bare.csv", "bare.npy"):
+            command = ["encode", str(tmp_path / name), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy")]
+            assert run(command) == 0
+            assert_allclose(np.load(tmp_path / "c.npy"), X @ model.encoder_, atol=1e-10)
+
     def test_encode_takes_the_columns_of_the_model(self, tmp_path):
         FRAME.assign(day="monday").to_csv(tmp_path / "x.csv", index=False)
         model = self.fitted(tmp_path, "--columns", ",".join(NAMES))
@@ -168,6 +195,10 @@ class TestErrors:
         self.fails(self.fit("x.csv"), "several columns named 's0'")
         write(self.folder / "y.csv")
         self.fails(self.fit("y.csv", "--columns", "s1,s1,s2"), "twice")
+
+    def test_another_encoding_is_named_with_its_file(self):
+        (self.folder / "x.csv").write_bytes("größe,b\n1,2\n".encode("latin-1"))
+        self.fails(self.fit("x.csv"), "x.csv")
 
     def test_an_input_is_not_overwritten(self):
         HRP(random_state=0).fit(X).save(self.folder / "model.npz")

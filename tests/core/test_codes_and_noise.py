@@ -87,7 +87,7 @@ def test_hard_threshold_procrustes_refines_a_noisy_dictionary(rng):
 
 class TestZeroLevel:
     X = make_sparse_coded(200, 10, sparsity=0.3, random_state=0)[0]
-    rms = np.sqrt(np.mean(X**2))
+    rms = np.sqrt(np.mean(X[X.any(axis=1)] ** 2))
 
     @pytest.mark.parametrize(("kind", "share"), [("f8", 1e-9), ("f4", 6e-6), ("f2", 3e-3)])
     def test_follows_the_format_of_the_data_and_not_of_the_array(self, kind, share):
@@ -110,6 +110,9 @@ class TestZeroLevel:
         X, codes, W = make_sparse_coded(5000, 30, sparsity=0.3, random_state=0)
         for rounded in (np.round(X, 2), X.astype("f4"), X):
             assert np.abs(rounded @ W.T)[codes == 0].max() < zero_levels(rounded)[-1]
+
+    def test_rows_of_zeros_do_not_count(self):
+        assert_allclose(zero_levels(np.vstack([self.X, np.zeros((5000, 10))])), zero_levels(self.X), rtol=0.02)
 
     def test_of_nothing(self):
         assert zero_levels(np.empty((0, 3))) == (0.0,)

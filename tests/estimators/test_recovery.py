@@ -224,6 +224,17 @@ class TestSmallAndOdd:
         assert dictionary_error(found.components_, A) < 1e-10
         assert found.certified_.n_rows < 1000
 
+    @pytest.mark.parametrize("seed", range(3))
+    def test_seldom_used_atoms_that_come_in_runs_of_rows(self, seed):
+        rng = np.random.default_rng(seed)
+        _, codes, W = make_sparse_coded(60_000, 10, sparsity=0.25, random_state=seed)
+        codes[:, :3] = 0
+        for j in range(3):
+            codes[j * 15_000 : j * 15_000 + 300, j] = rng.standard_normal(300)
+        found = HRP(random_state=seed).fit(codes @ W)
+        assert found.certified_.n_features == 10
+        assert not found.certified_ or dictionary_error(found.components_, W) < 1e-10
+
     @pytest.mark.parametrize("scale", [1e-80, 1e-9, 1e9, 1e80])
     def test_unit_of_the_data_of_other_kinds(self, scale):
         X, _, A = make_sparse_coded(1000, 10, sparsity=0.2, dictionary="complete", random_state=0)

@@ -64,7 +64,7 @@ def fit(
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
     model.save(out)
     n_samples, n_features = table.X.shape
-    error = -model.score(X)
+    error = abs(model.score(X))
     if as_json:
         stages = [{"name": s.name, "n_iter": s.n_iter, "seconds": s.seconds} for s in model.stages_]
         report = {

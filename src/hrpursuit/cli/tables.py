@@ -1,10 +1,13 @@
 """Tables of numbers in CSV, NumPy and Parquet files."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
+import click
 import numpy as np
 import pyarrow as pa
 import pyarrow.csv
@@ -50,7 +53,7 @@ def read_table(
             raise ValueError(f"{path}: a NumPy file has no column names; leave out --columns.")
         table = Table(_read_npy(path), None)
     else:
-        table = _read_columns(path, list(columns or expected or ()), header)
+        table = _read_columns(path, list(columns), expected, header)
     if expected is not None and table.names is None:
         if table.X.shape[1] != len(expected):
             raise ValueError(f"{path} has {table.X.shape[1]} columns; the model was fitted on {len(expected)}.")
@@ -71,19 +74,23 @@ def _read_npy(path: Path) -> np.ndarray:
         raise ValueError(f"{path} must hold a two-dimensional array, one sample a row; got {X.ndim} dimensions.")
     if X.dtype.kind not in "buif":
         raise ValueError(f"{path} must hold real numbers; got {X.dtype}.")
-    return X
+    return X.astype(np.float32 if X.dtype.kind == "f" and X.dtype.itemsize == 4 else np.float64, copy=False)
 
 
-def _read_columns(path: Path, wanted: list[str], header: Header) -> Table:
+def _read_columns(path: Path, columns: list[str], expected: Sequence[str] | None, header: Header) -> Table:
     try:
         table = _read_csv(path, header) if path.suffix.lower() == ".csv" else pa.parquet.read_table(path)
+        table = _without_index(path, table)
+        names = table.column_names
     except pa.ArrowException as error:
         raise ValueError(f"{path} cannot be read: it is damaged, cut short or not a table ({error}).") from error
-    names = table.column_names
+    except UnicodeDecodeError as error:
+        raise ValueError(f"{path} cannot be read: its text is not UTF-8 ({error}); save it as UTF-8.") from error
     bare = names == [str(i) for i in range(len(names))]
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise ValueError(f"{path} has several columns named {', '.join(map(repr, repeated[:5]))}; rename them.")
+    wanted = columns or list(expected or ())
     if wanted and not bare:
         absent = [name for name in wanted if name not in names]
         if absent:
@@ -91,7 +98,7 @@ def _read_columns(path: Path, wanted: list[str], header: Header) -> Table:
         if len(set(wanted)) < len(wanted):
             raise ValueError(f"--columns names a column twice: {', '.join(wanted)}.")
         table = table.select(wanted)
-    elif wanted and not set(wanted) <= set(names):
+    elif columns:
         raise ValueError(f"{path} has no column names; leave out --columns.")
     return Table(_to_numpy(path, table), None if bare else table.column_names)
 
@@ -111,15 +118,17 @@ def _read_csv(path: Path, header: Header) -> pa.Table:
     Numbers that count from 0 are a header too: pandas writes them for columns without names.
     """
     with path.open(encoding="utf-8-sig", errors="replace") as file:
-        first, second = file.readline().strip("\r\n"), file.readline()
+        first, *others = [line.strip("\r\n") for line in islice(file, 100)] or [""]
     if not first.strip():
         raise ValueError(f"{path} is empty or starts with an empty line.")
-    delimiter = max(",;\t", key=first.count)
-    fields = first.split(delimiter)
-    positions = [field.strip().strip('"') for field in fields] == [str(i) for i in range(len(fields))]
+    unquoted = re.sub(r'"[^"]*"', "", first)
+    delimiter = next((mark for mark in ";\t" if mark in unquoted), ",")
+    fields = [field.strip().strip('"') for field in first.split(delimiter)]
+    unnamed = [field for field in fields if field]
+    positions = len(unnamed) >= len(fields) - 1 and unnamed == [str(i) for i in range(len(unnamed))]
     has_names = header == "yes" or (header == "auto" and (positions or not all(_is_cell(field) for field in fields)))
     names = None if has_names else [str(i) for i in range(len(fields))]
-    decimal_point = "," if delimiter == ";" and "," in second else "."
+    decimal_point = "," if delimiter != "," and any("," in line for line in others or [first]) else "."
     return pa.csv.read_csv(
         path,
         read_options=pa.csv.ReadOptions(column_names=names),
@@ -128,20 +137,30 @@ def _read_csv(path: Path, header: Header) -> pa.Table:
     )
 
 
+def _without_index(path: Path, table: pa.Table) -> pa.Table:
+    """Without a first column that has no name and counts the rows: pandas writes its index like that."""
+    if table.num_columns > 1 and table.column_names[0] in ("", "__index_level_0__"):
+        first = table.columns[0]
+        if pa.types.is_integer(first.type) and first.to_pylist() == list(range(len(first))):
+            click.echo(f"note: {path}: the first column has no name and counts the rows; it is left out.", err=True)
+            return table.remove_column(0)
+    return table
+
+
 def _to_numpy(path: Path, table: pa.Table) -> np.ndarray:
     for name, column in zip(table.column_names, table.columns, strict=True):
         kind = column.type
         if not (pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_null(kind)):
             values = (str(value) for value in column.to_pylist())
-            row, value = next(((i, v) for i, v in enumerate(values, 1) if not _is_cell(v)), (1, "a value"))
+            found = next((f" ({v!r} in row {i})" for i, v in enumerate(values, 1) if not _is_cell(v)), "")
             raise ValueError(
-                f"{path}: column {name!r} holds {kind}, not numbers ({value!r} in row {row}); leave it out by naming "
-                "the others with --columns, or mend it."
+                f"{path}: column {name!r} holds {kind}, not numbers{found}; leave it out by naming the others with "
+                "--columns, or mend it."
             )
     single = all(column.type == pa.float32() for column in table.columns)
     X = np.empty((table.num_rows, table.num_columns), np.float32 if single else np.float64)
     for j, column in enumerate(table.columns):
-        X[:, j] = column.cast(pa.float32() if single else pa.float64()).to_numpy()
+        X[:, j] = column.cast(pa.float32() if single else pa.float64(), safe=False).to_numpy()
     return X
 
 

@@ -28,7 +28,8 @@ def zero_levels(X: NDArray[Any]) -> tuple[float, ...]:
     if X.size == 0:
         return (0.0,)
     flat = np.ravel(X)
-    rms = float(np.sqrt(np.mean(np.square(flat, dtype=np.float64))))
+    n_live = max(1, int(np.count_nonzero(X.any(axis=1))))  # rows of zeros have no rounding
+    rms = float(np.sqrt(np.sum(np.square(flat, dtype=np.float64)) / (n_live * X.shape[1])))
     level = max((share for kind, share in _LEVELS.items() if _holds(flat, kind)), default=1e-9) * rms
     spacing = _decimal_spacing(flat)
     coarse = 0.0 if spacing is None else 6 * spacing / np.sqrt(12)

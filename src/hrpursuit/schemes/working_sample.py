@@ -92,10 +92,12 @@ class OrthogonalSample:
         levels = self._levels or zero_levels(X)
         X = np.asarray(X, dtype=np.float64)
         self.missing = missing_directions(X)
-        if self.missing.shape[1] and len(X) < (self._rows.n_samples or 0):
+        while self.missing.shape[1] and len(X) < (self._rows.n_samples or 0):
             more = _rows_along(self._rows, self.missing, n_rows, levels[0])
+            if len(more) == 0:
+                break  # dead, not seldom
             X = np.concatenate([X, np.asarray(more, dtype=np.float64)])
-            self.missing = missing_directions(X)
+            self.missing = missing_directions(X)  # fewer each time, so this ends
         self.scale = float(np.sqrt(np.mean(X * X)))
         self.data_levels = levels
         self.levels = tuple(level / self.scale for level in levels)
