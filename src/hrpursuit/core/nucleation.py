@@ -101,7 +101,7 @@ def nucleate(
     few, without_atom, with_atom = options.limits(len(W))
     problem.draw(options.rows_per_feature[0])
     planes = Planes(problem.X, W, team)
-    temperatures, spacings = _schedules(problem.X, options, with_atom)
+    temperatures, spacings = _schedules(problem.X, options, few)
     look, gate, limit = options.look_every, options.ordered_share, few
     sweep = n_ordered = 0
     exact_atom = False
@@ -139,8 +139,9 @@ def nucleate(
                 if not exact_atom and not certificate.has_zeros and same_atoms(quenched, previous):
                     return end(Outcome.NOISY, quenched)
         if sweep >= limit and limit < with_atom:
-            if limit == few and problem.draw(options.rows_per_feature[1]):
-                planes = Planes(problem.X, planes.components, team)
+            if limit == few:
+                if problem.draw(options.rows_per_feature[1]):
+                    planes = Planes(problem.X, planes.components, team)
                 temperatures, spacings = _schedules(problem.X, options, with_atom)
             quenched = planes.quench()
             exact_atom = exact_atom or find_exact_atom(quenched)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils._tags import Tags
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -201,7 +200,7 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             tol=self.tol,
             dict_init=dict_init,
             options=self.options or HRPOptions(),
-            random_state=check_random_state(self.random_state),
+            random_state=self.random_state,
             n_jobs=self.n_jobs,
             on_stage=self._announcer(),
             callback=self.callback,

@@ -2,9 +2,11 @@
 
 import multiprocessing
 from collections.abc import Callable
+from numbers import Integral
 
 import joblib
 import numpy as np
+from sklearn.utils import check_random_state
 
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.options import HRPOptions
@@ -37,6 +39,13 @@ def _start(rows: Rows, dict_init: Array | None, complete: bool, seed: int) -> Ar
     return polar(np.linalg.inv(dict_init).T @ np.linalg.inv(whitening(rows)))
 
 
+def draw_seeds(random_state: int | np.random.RandomState | None, n: int) -> list[int]:
+    """Seeds for n runs; of a number without the detour through a RandomState, which is slow to make."""
+    if isinstance(random_state, Integral):
+        return [int(seed) for seed in np.random.SeedSequence(int(random_state)).generate_state(n)]
+    return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)]
+
+
 def learn(
     rows: Rows,
     *,
@@ -48,7 +57,7 @@ def learn(
     tol: float,
     dict_init: Array | None,
     options: HRPOptions,
-    random_state: np.random.RandomState,
+    random_state: int | np.random.RandomState | None,
     n_jobs: int | None,
     on_stage: Callable[[Stage], None] | None,
     callback: Callback | None,
@@ -59,8 +68,7 @@ def learn(
     stopper = Stopper(callback)
     best: tuple[Learned, list[Stage]] | None = None
     with Team(n_threads(n_jobs, rows.n_features)) as team:
-        for _ in range(n_init):
-            seed = int(random_state.randint(np.iinfo(np.int32).max))
+        for seed in draw_seeds(random_state, n_init):
             log = StageLog(on_stage)
             warm = dict_init is not None
             W = _start(rows, dict_init, complete, seed)
