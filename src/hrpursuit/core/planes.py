@@ -67,20 +67,21 @@ class Planes:
             cold._sweep(kernels.zero_temperature, width * shrink)
         return cold.components
 
-    def greedy(self, n_sweeps: int) -> Array:
-        """Dictionary after up to `n_sweeps` sweeps that turn each pair to the least l1 norm of its plane.
+    def greedy(self, n_sweeps: int) -> tuple[Array, int]:
+        """Dictionary after up to `n_sweeps` sweeps that turn each pair to the least l1 norm of its plane, and how many.
 
         Stops when few pairs turn.
         """
-        n = len(self.Z)
+        n, n_done = len(self.Z), 0
         changed = np.ones(n, np.bool_)
-        for _ in range(n_sweeps):
+        while n_done < n_sweeps:
+            n_done += 1
             changed_now = np.zeros(n, np.bool_)
             n_turned = sum(self._sweep(kernels.greedy, changed, changed_now))
             changed = changed_now
             if n_turned <= n * (n - 1) // 400:
                 break
-        return self.components
+        return self.components, n_done
 
     @property
     def components(self) -> Array:

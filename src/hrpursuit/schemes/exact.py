@@ -86,12 +86,12 @@ def finish_real(rows: Rows, W0: Array, W_chain: Array, setup: Setup) -> tuple[Ar
     if stopper.stopped:
         return W, l1_per_row(rows, W)
     turned = [Planes(X, start, setup.team).greedy(n_sweeps) for start, n_sweeps in ((W, 4), (W_chain, 3))]
-    before, W = l1_per_row(rows, W), min(turned, key=lambda W: l1_per_row(sample, W))
+    before, (W, n_small) = l1_per_row(rows, W), min(turned, key=lambda found: l1_per_row(sample, found[0]))
     if len(X) < (rows.n_samples or 0):
         X, scale = _scaled_float32(sample_live_rows(rows, many, setup.seed))
-    W = Planes(X, W, setup.team).greedy(_GREEDY_SWEEPS)
+    W, n_large = Planes(X, W, setup.team).greedy(_GREEDY_SWEEPS)
     objective = l1_per_row(rows, W)
-    log.add(GREEDY_PLANES, 7 + _GREEDY_SWEEPS, before, objective)
+    log.add(GREEDY_PLANES, n_small + n_large, before, objective)
     if len(X) == rows.n_samples:
         return W, objective
     result = tangent_descent(

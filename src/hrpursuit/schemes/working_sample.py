@@ -108,7 +108,7 @@ class OrthogonalSample:
     def settle(self, W: Array) -> tuple[Array, Certificate]:
         for level in self.levels:
             components, certificate = settle_orthogonal(self.X, self.rows, W, level)
-            if certificate:
+            if certificate.has_zeros:
                 break
         return components, certificate
 
@@ -143,7 +143,7 @@ class CompleteSample:
         """Rows of the encoding matrix B (codes X B^T, each up to scale), and the certificate of a complete one."""
         for level in self.plain.levels:
             B, certificate = settle_complete(self.plain.X, self.plain.rows, W @ self._P, level)
-            if certificate:
+            if certificate.has_zeros:
                 break
         return B, certificate
 
