@@ -11,7 +11,7 @@ import hrpursuit
 ROOT = Path(hrpursuit.__file__).parent
 #: Lowest first; names on one line do not know each other.
 LAYERS = [
-    ["core", "files"],
+    ["core", "files", "blas"],
     ["rows"],
     ["schemes", "metrics"],
     ["datasets"],

@@ -4,61 +4,46 @@ import dataclasses
 import json
 import zipfile
 import zlib
-from collections.abc import Callable
 from os import PathLike
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.files import replaced_when_done
-from hrpursuit.schemes.stages import Stage
 
 FORMAT = "hrpursuit-model"
 VERSION = 1
-_ARRAYS = ("components_", "encoder_")
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, ValueError, OSError)
 _DAMAGED += (NotImplementedError, OverflowError, MemoryError)  # what zipfile and numpy raise on flipped bytes
 Model = TypeVar("Model")
 
 
-def _parameters(model: Any) -> dict[str, Any]:
+def plain_parameters(model: Any) -> dict[str, Any]:
+    """The constructor's parameters as plain values, without those that a file does not keep."""
     parameters = model.get_params(deep=False)
-    parameters.pop("callback")
-    parameters.pop("dict_init")
+    parameters.pop("callback", None)
+    parameters.pop("dict_init", None)
     if not isinstance(parameters["random_state"], int | np.integer | None):
         parameters["random_state"] = None
-    if parameters["options"] is not None:
+    if parameters.get("options") is not None:
         parameters["options"] = dataclasses.asdict(parameters["options"])
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
 
 
 def save_model(model: Any, path: str | PathLike[str]) -> None:
     """Write a fitted model."""
-    certificate = dataclasses.asdict(model.certified_)
-    header = {
-        "format": FORMAT,
-        "version": VERSION,
-        "class": type(model).__name__,
-        "parameters": _parameters(model),
-        "n_iter_": model.n_iter_,
-        "objective_": model.objective_,
-        "certified_": {name: value for name, value in certificate.items() if not isinstance(value, np.ndarray)},
-        "stages_": [dataclasses.asdict(stage) for stage in model.stages_],
-    }
-    arrays = {name: getattr(model, name) for name in _ARRAYS}
-    arrays["unstationary"], arrays["entangled"] = model.certified_.unstationary, model.certified_.entangled
-    if model.dict_init is not None:
-        arrays["dict_init"] = np.asarray(model.dict_init, dtype=np.float64)
+    header, arrays = model._to_archive()
+    header |= {"format": FORMAT, "version": VERSION, "class": type(model).__name__}
+    arrays |= {"components_": model.components_, "encoder_": model.encoder_}
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=np.str_)
     with replaced_when_done(path) as temporary, temporary.open("wb") as file:
         np.savez(file, header=np.array(json.dumps(header, default=lambda value: value.item())), **arrays)
 
 
-def load_model(cls: Callable[..., Model], path: str | PathLike[str]) -> Model:
+def load_model(cls: type[Model], path: str | PathLike[str]) -> Model:
     """Read a fitted model; ValueError says what is wrong with the file."""
     if not Path(path).exists():
         raise FileNotFoundError(f"{path} does not exist.")
@@ -86,20 +71,18 @@ def _unreadable(path: str | PathLike[str]) -> ValueError:
     return ValueError(f"{path} is not a readable hrpursuit model: it is damaged, cut short or of another kind.")
 
 
-def _model(cls: Callable[..., Model], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
-    parameters = header["parameters"]
-    if parameters["options"] is not None:
-        options: dict[str, Any] = {k: tuple(v) if isinstance(v, list) else v for k, v in parameters["options"].items()}
-        parameters["options"] = HRPOptions(**options)
-    model: Any = cls(**parameters, dict_init=arrays.get("dict_init"))
+def _model(cls: type[Model], header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Model:
+    given: dict[str, Any] | None = header["parameters"].get("options")
+    if given is not None:
+        options: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+        }
+        header["parameters"]["options"] = HRPOptions(**options)
+    model: Any = cls._from_archive(header, arrays)  # type: ignore[attr-defined]
     model.components_, model.encoder_ = arrays["components_"], arrays["encoder_"]
     n = len(model.components_)
     if not model.components_.shape == model.encoder_.shape == (n, n):
         raise ValueError("components_ and encoder_ are not square matrices of one size.")
-    model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
-    certificate: dict[str, Any] = header["certified_"] | {name: arrays[name] for name in ("unstationary", "entangled")}
-    model.certified_ = Certificate(**certificate)
-    model.stages_ = [Stage(**stage) for stage in header["stages_"]]
     model.n_features_in_ = n
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)

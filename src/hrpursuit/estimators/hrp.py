@@ -1,28 +1,26 @@
-"""The estimator: validates, delegates to a scheme, sets attributes."""
+"""The estimator for data that is all there: validates, delegates to a scheme, sets attributes."""
 
+import dataclasses
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils._tags import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
-from hrpursuit.core.certificate import Certificate, certify
-from hrpursuit.core.coding import codes_block
+from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.nucleation import PLANE_SEARCH
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Callback
-from hrpursuit.core.rounding import zero_levels
-from hrpursuit.estimators.archive import load_model, save_model
+from hrpursuit.estimators.archive import plain_parameters
 from hrpursuit.estimators.atom_order import canonical
+from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import (
     check_dict_init,
     check_enough_samples,
@@ -31,10 +29,13 @@ from hrpursuit.estimators.checks import (
     check_scale,
 )
 from hrpursuit.estimators.learning import learn
-from hrpursuit.rows import ArrayRows, gather
+from hrpursuit.rows import ArrayRows
+from hrpursuit.schemes.stages import Stage
+
+_PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
 
 
-class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class HRP(SquareDictionary):
     """Sparse coding with a square dictionary by Hierarchical Riemannian Pursuit.
 
     Finds unit atoms, one a row of `components_`, such that the codes of the samples are as sparse as possible: X =
@@ -224,123 +225,25 @@ class HRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
             return None
         return lambda stage: print(f"[{type(self).__name__}] {stage}", flush=True)
 
-    @property
-    def _n_features_out(self) -> int:
-        return len(self.components_)
-
-    def transform(self, X: ArrayLike) -> np.ndarray:
-        """Codes of the samples X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        codes : array of shape (n_samples, n_features)
-            X @ encoder_; with `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a
-            complete dictionary are fitted to the sample by least squares.
-        """
-        check_is_fitted(self)
-        return self._codes(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
-
-    def _codes(self, X: np.ndarray) -> np.ndarray:
-        refit = self.components_ if self.dictionary == "complete" else None
-        blocks = ArrayRows(X).map(
-            codes_block, self.encoder_.astype(X.dtype, copy=False), self.n_nonzero_coefs, None, refit
-        )
-        return gather(blocks, X)
-
-    def inverse_transform(self, codes: ArrayLike) -> np.ndarray:
-        """Samples for codes: codes @ components_.
-
-        Parameters
-        ----------
-        codes : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        X : array of shape (n_samples, n_features)
-        """
-        check_is_fitted(self)
-        codes = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
-        if codes.shape[1] != len(self.components_):
-            raise ValueError(
-                f"codes must have {len(self.components_)} columns, one for each atom; got {codes.shape[1]}."
-            )
-        return codes @ self.components_
-
-    def score(self, X: ArrayLike, y: None = None) -> float:
-        """Minus the relative reconstruction error, -norm(X - inverse_transform(transform(X))) / norm(X); 0 is best.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-        y : None
-            Ignored.
-
-        Returns
-        -------
-        score : float
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        largest = float(np.abs(X).max())
-        if largest == 0:
-            return 0.0
-        X = np.asarray(X, dtype=np.float64) / largest  # norms that do not overflow
-        residual = X - self._codes(X) @ self.components_
-        return 0.0 - float(np.linalg.norm(residual) / np.linalg.norm(X))
-
-    def certify(self, X: ArrayLike) -> Certificate:
-        """Check the certificate on all samples X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features)
-
-        Returns
-        -------
-        certificate : Certificate
-            True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
-        """
-        check_is_fitted(self)
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        rows, orthogonal = ArrayRows(X), self.dictionary == "orthogonal"
-        for level in zero_levels(X):
-            certificate = certify(rows, self.encoder_.T, level, orthogonal=orthogonal)
-            if certificate:
-                break
-        return certificate
-
-    def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file, without pickle: arrays and text only. A callback is not kept, nor a random
-        state that is no number.
-
-        Parameters
-        ----------
-        path : path-like
-            Where to; `.npz` is not added. The file appears whole or not at all.
-        """
-        check_is_fitted(self)
-        save_model(self, path)
+    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        certificate = dataclasses.asdict(self.certified_)
+        pairs = {name: certificate.pop(name) for name in _PAIRS}
+        header = {
+            "parameters": plain_parameters(self),
+            "n_iter_": self.n_iter_,
+            "objective_": self.objective_,
+            "certified_": certificate,
+            "stages_": [dataclasses.asdict(stage) for stage in self.stages_],
+        }
+        if self.dict_init is not None:
+            pairs["dict_init"] = np.asarray(self.dict_init, dtype=np.float64)
+        return header, pairs
 
     @classmethod
-    def load(cls, path: str | PathLike[str]) -> Self:
-        """Read a model that `save` has written.
-
-        Parameters
-        ----------
-        path : path-like
-
-        Returns
-        -------
-        model : HRP
-            Fitted.
-        """
-        return load_model(cls, path)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
-        return tags
+    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        model = cls(**header["parameters"], dict_init=arrays.get("dict_init"))
+        model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
+        certificate: dict[str, Any] = header["certified_"] | {name: arrays[name] for name in _PAIRS}
+        model.certified_ = Certificate(**certificate)
+        model.stages_ = [Stage(**stage) for stage in header["stages_"]]
+        return model

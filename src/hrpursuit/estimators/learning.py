@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 from sklearn.utils import check_random_state
 
+from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
@@ -15,7 +16,6 @@ from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.rows import whitening
-from hrpursuit.schemes.blas import one_blas_thread
 from hrpursuit.schemes.complete import complete_scheme
 from hrpursuit.schemes.exact import Setup, exact_scheme
 from hrpursuit.schemes.paper import paper_scheme

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.certificate import certify, unchecked
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.nucleation import PLANE_SEARCH, Outcome, Problem, SearchResult, nucleate
@@ -14,7 +15,6 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.tangent import STAGE_TWO, tangent_descent
 from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows, MappedRows
-from hrpursuit.schemes.blas import one_blas_thread
 from hrpursuit.schemes.fixed_sparsity import alternate_orthogonal
 from hrpursuit.schemes.paper import l1_per_row, stage_one
 from hrpursuit.schemes.stages import Learned, StageLog, Stopper
