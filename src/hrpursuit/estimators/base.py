@@ -69,9 +69,12 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         codes : array of shape (n_samples, n_features)
             X @ encoder_; with `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a
             complete dictionary are fitted to the sample by least squares. For data outside memory an iterator over
-            blocks of codes, in order; for a Dask collection a Dask array. With `out` the path.
+            blocks of codes, in order (a memory map gives an array); for a Dask collection a Dask array. With `out` the
+            path.
         """
         check_is_fitted(self, "components_")
+        if isinstance(X, np.memmap) and out is None:
+            X = np.asarray(X)  # an array to whoever gives it, so an array goes back
         rows = matching_rows(self, X)
         return self._apply(codes_block, self._coder(rows.dtype), X, rows, list(self.get_feature_names_out()), out)
 
@@ -96,7 +99,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             the path.
         """
         check_is_fitted(self, "components_")
-        if is_outside_memory(codes):
+        if is_outside_memory(codes) and not (isinstance(codes, np.memmap) and out is None):
             rows = open_rows(codes)
             check_n_features(rows, len(self.components_), type(self).__name__)
         else:
