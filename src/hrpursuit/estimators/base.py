@@ -16,7 +16,7 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.estimators.archive import load_model, save_model
 from hrpursuit.estimators.atom_order import ordering_sample
-from hrpursuit.estimators.sources import FLOATS, check_n_features, checked, matching_rows, name_of, shown
+from hrpursuit.estimators.sources import FLOATS, check_n_features, checked, look_over, matching_rows, name_of, shown
 from hrpursuit.rows import ArrayRows, DaskRows, gather, is_outside_memory, map_lazily, open_rows, survey, write_blocks
 
 
@@ -170,8 +170,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         """
         check_is_fitted(self, "components_")
         rows, orthogonal = matching_rows(self, X), self.dictionary == "orthogonal"
-        if not isinstance(rows, ArrayRows):
-            survey(rows, name_of(rows))
+        look_over(rows)
         for level in zero_levels(rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)):
             certificate = certify(rows, self.encoder_.T, level, orthogonal=orthogonal)
             if certificate:

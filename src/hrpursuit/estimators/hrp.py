@@ -29,7 +29,7 @@ from hrpursuit.estimators.checks import (
     check_scale,
 )
 from hrpursuit.estimators.learning import learn
-from hrpursuit.estimators.sources import remember_features, shown, training_rows
+from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import whitening
 from hrpursuit.schemes.stages import Stage
 
@@ -186,6 +186,7 @@ class HRP(SquareDictionary):
         """
         rows = training_rows(self, X)
         with shown(rows, self.verbose):
+            look_over(rows)
             self._learn(rows)
         remember_features(self, rows)
         for stage in self.stages_:

@@ -16,13 +16,17 @@ FLOATS = [np.float64, np.float32]
 
 
 def training_rows(model: Any, X: Any) -> Rows:
-    """Rows to fit on: counted, and all of them numbers."""
+    """Rows to fit on; those that are not in memory are still to be surveyed."""
     if not is_outside_memory(X):
         X = validate_data(model, X, dtype=FLOATS, ensure_min_samples=2)
         return ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None))
-    rows = open_rows(X)
-    survey(rows, name_of(rows))
-    return rows
+    return open_rows(X)
+
+
+def look_over(rows: Rows) -> None:
+    """Count the rows and refuse gaps, unless they came as an array, which scikit-learn has checked."""
+    if not isinstance(rows, ArrayRows):
+        survey(rows, name_of(rows))
 
 
 def remember_features(model: Any, rows: Rows) -> None:

@@ -35,14 +35,14 @@ class Engine(ABC):
 
     def total(self, task: Task, args: tuple[Any, ...], name: str, done: Done | None) -> Any:
         """Sum of the results, added up in a tree whose shape depends on the number of chunks alone."""
-        key = key_of(name)
-        shared = self.shared(args, key)
-        parts = [self.part(task, shared, key, i, done) for i in range(len(self.chunks))]
+        key, adding = key_of(name), key_of(f"{name} add")
+        shared = self.shared(args, key_of(f"{name} arguments"))
+        parts = [self.part(task, shared, f"{key}-{i}", i, done) for i in range(len(self.chunks))]
         level = 0
         while len(parts) > 1:
             level += 1
             groups = [parts[i : i + FAN_IN] for i in range(0, len(parts), FAN_IN)]
-            parts = [self.added(group, f"{key}-add-{level}-{i}") for i, group in enumerate(groups)]
+            parts = [self.added(group, f"{adding}-{level}-{i}") for i, group in enumerate(groups)]
         return self.results(parts)[0] if parts else None
 
     def each(
@@ -52,12 +52,12 @@ class Engine(ABC):
         where it is empty.
         """
         key = key_of(name)
-        shared = self.shared(args, key)
+        shared = self.shared(args, key_of(f"{name} arguments"))
         wanted = [i for i in range(len(self.chunks)) if own is None or len(own[i])]
         for start in range(0, len(wanted), self.at_once):
             some = wanted[start : start + self.at_once]
             yield from self.results(
-                [self.part(task, shared, key, i, done, *(() if own is None else (own[i],))) for i in some]
+                [self.part(task, shared, f"{key}-{i}", i, done, *(() if own is None else (own[i],))) for i in some]
             )
 
     @abstractmethod
@@ -87,13 +87,11 @@ class ThreadsEngine(Engine):
         self._dask = needed("dask", "Dask collections", "dask")
 
     def shared(self, args: tuple[Any, ...], key: str) -> Any:
-        return self._dask.delayed(args, name=f"{key}-arguments", traverse=False)
+        return self._dask.delayed(args, name=key, traverse=False)
 
     def part(self, task: Task, shared: Any, key: str, i: int, done: Done | None, *own: Any) -> Any:
         run = task if done is None else _Reporting(task, done)
-        return self._dask.delayed(run, pure=False, traverse=False)(
-            i, self.chunks[i], shared, *own, dask_key_name=f"{key}-{i}"
-        )
+        return self._dask.delayed(run, pure=False, traverse=False)(i, self.chunks[i], shared, *own, dask_key_name=key)
 
     def added(self, parts: list[Any], key: str) -> Any:
         return self._dask.delayed(add, pure=False)(*parts, dask_key_name=key)
@@ -135,11 +133,11 @@ class ClusterEngine(Engine):
 
     def shared(self, args: tuple[Any, ...], key: str) -> Any:
         """The result of a task: sent once a worker, and made anew if the worker that has it is lost."""
-        return self._client.submit(_constant, args, key=f"{key}-arguments", pure=False)
+        return self._client.submit(_constant, args, key=key, pure=False)
 
     def part(self, task: Task, shared: Any, key: str, i: int, done: Done | None, *own: Any) -> Any:
         home = self._homes[i] or None
-        options = {"key": f"{key}-{i}", "pure": False, "workers": home, "allow_other_workers": home is not None}
+        options = {"key": key, "pure": False, "workers": home, "allow_other_workers": home is not None}
         part = self._client.submit(task, i, self.chunks[i], shared, *own, **options)
         if done is not None:
             part.add_done_callback(lambda _: done(i))
