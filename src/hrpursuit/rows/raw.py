@@ -10,7 +10,7 @@ import numpy as np
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows.source import RangeSource, check_shape, float_type, repacked
 
-_SEEKS_PER_ROW_SHARE = 50  # reading one row by itself takes about as long as passing by so many
+_ROWS_PER_SEEK = 50  # reading one row by itself takes about as long as passing by so many
 
 
 class RawSource(RangeSource):
@@ -85,9 +85,9 @@ class RawSource(RangeSource):
             self._fill_rows(file, start, out)
         return out.astype(self.dtype, order="C", copy=False)
 
-    def take(self, chosen: np.ndarray[Any, np.dtype[np.int64]], n_rows: int) -> Array:
-        if self.by_columns or len(chosen) * _SEEKS_PER_ROW_SHARE > self.n_rows:
-            return super().take(chosen, n_rows)
+    def take(self, chosen: np.ndarray[Any, np.dtype[np.int64]]) -> Array | None:
+        if self.by_columns or len(chosen) * _ROWS_PER_SEEK > self.n_rows:
+            return None
         out = np.empty((len(chosen), self.n_features), self.stored)
         with self.path.open("rb", buffering=0) as file:
             for row, index in zip(out, chosen, strict=True):

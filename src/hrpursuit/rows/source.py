@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows.array import rows_at
 
 
 class BlockError(OSError):
@@ -41,9 +40,9 @@ class Source(ABC):
         after the next is asked for.
         """
 
-    def take(self, chosen: np.ndarray[Any, np.dtype[np.int64]], n_rows: int) -> Array:
-        """The rows with these sorted indices; here in one pass over pieces of n_rows."""
-        return rows_at(self.pieces(n_rows), chosen)
+    def take(self, chosen: np.ndarray[Any, np.dtype[np.int64]]) -> Array | None:
+        """The rows with these sorted indices, where they can be had faster than by a pass over all."""
+        return None
 
 
 class RangeSource(Source):

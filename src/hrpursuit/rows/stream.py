@@ -5,10 +5,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
-import numpy as np
-
 from hrpursuit.core.protocols import Array, Where
-from hrpursuit.rows.array import cache_sized, sample_indices, sample_where, sum_of_tuples
+from hrpursuit.rows.array import cache_sized, rows_at, sample_indices, sample_where, sum_of_tuples
 from hrpursuit.rows.source import BlockError, Source
 from hrpursuit.rows.watch import Watcher, pass_name, watched
 
@@ -89,9 +87,12 @@ class StreamedRows:
         if self.n_samples is None:
             self.n_samples = sum(len(block) for block in self._blocks("count"))
         chosen = sample_indices(self.n_samples, n, seed)
-        self.n_passes += 1
-        every = range(self.n_samples)
-        return self.source.take(np.asarray(every) if chosen is None else chosen, self.piece_size)
+        found = None if chosen is None else self.source.take(chosen)
+        if found is not None:
+            self.n_passes += 1
+            return found
+        with closing(self._blocks("sample")) as blocks:
+            return rows_at(blocks, chosen)
 
 
 def _chain(first: Any, others: Iterator[Any]) -> Iterator[Any]:
