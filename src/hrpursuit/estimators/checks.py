@@ -27,11 +27,14 @@ def check_enough_samples(X: np.ndarray, name: str) -> None:
 _SCALES = {np.dtype(np.float64): (1e-90, 1e90), np.dtype(np.float32): (1e-10, 1e10)}
 
 
-def check_scale(X: np.ndarray) -> None:
-    """Refuse units in which the arithmetic would over- or underflow; looks at some of the rows."""
+def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
+    """Refuse units in which the arithmetic would over- or underflow; looks at some of the rows.
+
+    A part of a stream may be as small as it likes: then `smallest` is False.
+    """
     largest = float(np.abs(X[:: max(1, len(X) // (10 * X.shape[1]))]).max())
     low, high = _SCALES[X.dtype]
-    if largest > 0 and not low < largest < high:
+    if largest >= high or (smallest and 0 < largest <= low):
         raise ValueError(
             f"the values of X reach {largest:.1g}; in {X.dtype} they must reach between {low:g} and {high:g}. "
             "Use another unit, for instance X / abs(X).max()."

@@ -13,13 +13,13 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import validate_data
 
+from hrpursuit.core.atom_order import canonical
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.nucleation import PLANE_SEARCH
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Callback
 from hrpursuit.estimators.archive import plain_parameters
-from hrpursuit.estimators.atom_order import canonical
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import (
     check_dict_init,

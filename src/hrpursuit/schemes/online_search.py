@@ -1,0 +1,152 @@
+"""Plane search on the window of the online learner."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hrpursuit.core.certificate import Certificate, certify, most_small, unchecked
+from hrpursuit.core.manifolds import polar
+from hrpursuit.core.nucleation import Outcome
+from hrpursuit.core.options import HRPOptions
+from hrpursuit.core.planes import Planes
+from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.team import Team
+from hrpursuit.rows import ArrayRows, MappedRows
+from hrpursuit.schemes.exact import Setup, search
+from hrpursuit.schemes.online_state import OnlineState
+from hrpursuit.schemes.stages import StageLog, Stopper
+from hrpursuit.schemes.working_sample import CompleteSample, OrthogonalSample, missing_directions
+
+_GREEDY_SWEEPS = 3
+_WORST_CONDITION = 1e8
+_RIDGE = 1e-6
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search on the window found.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    W : array of shape (n_features, n_features)
+        Orthogonal; of a complete dictionary in whitened coordinates.
+    coder : array of shape (n_features, n_features)
+        The codes are X @ coder.
+    certificate : Certificate
+        On the rows that the search looked at, zero level in the unit of the data.
+    """
+
+    outcome: Outcome
+    W: Array
+    coder: Array
+    certificate: Certificate
+
+    @property
+    def is_exact(self) -> bool:
+        return self.outcome in (Outcome.CERTIFIED, Outcome.SETTLED)
+
+
+def whitening_root(state: OnlineState) -> tuple[Array, bool]:
+    """P = C^(-1/2) for the running second moment C, and whether the features are linearly independent so far.
+
+    Where they are not, a small ridge stands in for what is missing, so that there is a dictionary at all.
+    """
+    n = state.settings.n_features
+    C = state.moments / max(state.moments_weight, 1.0)
+    widths = np.sqrt(np.diag(C))
+    largest = float(widths.max(initial=0.0))
+    if largest == 0:
+        return np.eye(n), False
+    widths = np.maximum(widths, 1e-6 * largest)
+    correlation = C / np.outer(widths, widths)
+    has_rank = bool(np.linalg.eigvalsh(correlation)[0] > n * np.finfo(float).eps)
+    if not has_rank:
+        C = C + _RIDGE * np.diag(widths**2)
+    values, V = np.linalg.eigh(C)
+    values = np.maximum(values, np.finfo(float).eps * values[-1])
+    return (V / np.sqrt(values)) @ V.T, has_rank
+
+
+def search_window(state: OnlineState, P: Array | None, patience: int | None, *, warm: bool) -> Found | None:
+    """Search the window for a dictionary, from the present one; None where it has nothing but zeros.
+
+    Parameters
+    ----------
+    state : OnlineState
+        The number of searches seeds the next one, so that no random generator has to be kept.
+    P : array or None
+        Whitening, for a complete dictionary.
+    patience : int or None
+        Most sweeps; None leaves it to the search.
+    warm : bool
+        Whether to look at the present dictionary first.
+    """
+    state.n_searches += 1
+    seed = int(np.random.default_rng([state.settings.seed, state.n_searches]).integers(2**31))
+    options = HRPOptions() if patience is None else HRPOptions(patience=(patience, patience, patience))
+    setup = Setup(options, 50, 1e-4, seed, Team(1), Stopper(None), StageLog())
+    rows = ArrayRows(state.held)
+    if P is None:
+        return _search_orthogonal(rows, state.W, warm, setup)
+    W = polar(state.coder.T @ np.linalg.inv(P))  # the present dictionary in today's whitened coordinates
+    return _search_complete(rows, W, P, warm, setup)
+
+
+def _search_orthogonal(
+    rows: Rows, W: Array, warm: bool, setup: Setup, levels: tuple[float, ...] | None = None
+) -> Found | None:
+    problem = OrthogonalSample(rows, setup.seed, levels)
+    if not problem.draw(setup.options.rows_per_feature[0]):
+        return None
+    if problem.missing.shape[1]:  # atoms for the span of the rows, and any for the rest, whose codes are zero
+        V_dead = problem.missing
+        V = missing_directions(V_dead.T)
+        inside = _search_orthogonal(MappedRows(rows, V), polar(W[: V.shape[1]] @ V), False, setup, problem.data_levels)
+        if inside is None:
+            return None
+        W = np.vstack([inside.W @ V.T, V_dead.T])
+        return replace(inside, W=W, coder=W.T)
+    found = search(problem, W, warm, setup)
+    W = found.components
+    if found.outcome is Outcome.LOST:
+        W = _greedy(problem.X, W)
+    certificate = found.certificate
+    if certificate is None or W is not found.components:
+        certificate = certify(problem.rows, W, problem.levels[-1])
+    return Found(found.outcome, W, W.T, _in_data_unit(certificate, problem.scale))
+
+
+def _search_complete(rows: Rows, W: Array, P: Array, warm: bool, setup: Setup) -> Found | None:
+    problem = CompleteSample(rows, setup.seed, P)
+    if not problem.draw(setup.options.rows_per_feature[0]):
+        return None
+    found = search(problem, W, warm, setup)
+    if found.outcome in (Outcome.CERTIFIED, Outcome.SETTLED) and found.certificate is not None:
+        B = found.components
+        if np.linalg.cond(B) < _WORST_CONDITION:
+            S = problem.plain.X @ B.T
+            B = B / (np.sqrt(np.mean(S * S, axis=0))[:, None] * problem.plain.scale)
+            certificate = _in_data_unit(found.certificate, problem.plain.scale)
+            return Found(found.outcome, polar(B @ np.linalg.inv(P)), B.T, certificate)
+        found = replace(found, outcome=Outcome.LOST, components=polar(B @ np.linalg.inv(P)))
+    W = _greedy(problem.X, found.components) if found.outcome is Outcome.LOST else found.components
+    return Found(found.outcome, W, P @ W.T, found.certificate or unchecked(len(W)))
+
+
+def _greedy(X: Array, W: Array) -> Array:
+    """A local minimum of the l1 norm in every plane, or nearly."""
+    return Planes(X.astype(np.float32), W, None).greedy(_GREEDY_SWEEPS)[0]
+
+
+def _in_data_unit(certificate: Certificate, scale: float) -> Certificate:
+    return replace(certificate, zero_level=certificate.zero_level * scale)
+
+
+def window_has_exact_atom(state: OnlineState, P: Array | None) -> bool:
+    """Whether some atom becomes exact on the window: far cheaper to see than to search."""
+    rows = ArrayRows(state.held)
+    problem = OrthogonalSample(rows, 0) if P is None else CompleteSample(rows, 0, P)
+    if not problem.draw(HRPOptions().rows_per_feature[0]):
+        return False
+    return problem.has_exact_atom(state.W[most_small(problem.X @ state.W.T)])

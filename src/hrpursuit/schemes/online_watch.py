@@ -1,0 +1,89 @@
+"""How well the dictionary still fits: the sparsity of the codes of each step, its drift, and when it means a change.
+
+The sparsity of a row is |s|_1 / (sqrt(n) |s|_2) of its codes s: from 1 / sqrt(n) for a single nonzero code to 1, about
+0.8 for Gaussian codes, whatever the scale of the row. A step is judged by the mean over its rows, with codes of the
+dictionary as it was before the step, so that none of them has been fitted.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hrpursuit.core.protocols import Array
+from hrpursuit.schemes.online_state import OnlineState
+
+_DEVIATIONS = 6.0  # of a step's sparsity, that are no accident
+_LEAST_EXCESS = 0.02  # relative, that is worth starting over
+_FITTED_EXCESS = 0.2  # allowed over the sparsity of the rows that the dictionary was fitted to, which is too good
+_KEPT_ZEROS = 0.1  # of the zeros of a column: with fewer it is not exact any more
+_ENOUGH_ZEROS = 15.0  # expected in a column, to miss them
+_SHORTEST_MEMORY = 8  # steps, of the level
+
+
+@dataclass(frozen=True)
+class Sparsity:
+    """Mean sparsity of the rows of a step, and the standard error of that mean."""
+
+    mean: float
+    error: float
+
+
+def sparsity(S: Array, size: Array) -> Sparsity:
+    """Of codes S with magnitudes `size`; none of the rows may be zero."""
+    l2 = np.sqrt(np.einsum("ij,ij->i", S, S))
+    ratio = size.sum(axis=1) / np.maximum(l2, np.finfo(float).tiny)
+    ratio /= np.sqrt(S.shape[1])
+    return Sparsity(float(ratio.mean()), float(ratio.std()) / np.sqrt(len(S)))
+
+
+def zero_sizes(state: OnlineState) -> Array:
+    """Magnitude below which a code of each column is a zero."""
+    return state.zero_level * np.linalg.norm(state.coder, axis=0)
+
+
+def has_lost_zeros(state: OnlineState, size: Array) -> bool:
+    """Whether the exact zeros of a column, or of all together, are gone.
+
+    Zeros that merely become fewer, since more atoms are used, are no change of the dictionary: a wrong atom has hardly
+    any exact zeros at all.
+    """
+    zeros = (size < zero_sizes(state)).sum(axis=0)
+    expected = len(size) * state.zero_share
+    lost = (zeros < _KEPT_ZEROS * expected) & (expected >= _ENOUGH_ZEROS)
+    if lost.any() or zeros.sum() < _KEPT_ZEROS * expected.sum():
+        return True
+    if ((state.zero_share == 1) & (zeros < len(size))).any():
+        state.in_doubt, state.countdown = True, min(state.countdown, 2)  # an unused atom is used now: look again soon
+    rate = len(size) / (len(size) + state.weight)
+    state.weight = min(state.weight + len(size), 10.0 * state.settings.step_rows)
+    state.zero_share += rate * (zeros / len(size) - state.zero_share)
+    return False
+
+
+def is_less_sparse(state: OnlineState, now: Sparsity) -> bool:
+    """Whether the codes of a step are so much less sparse than they were that chance does not explain it."""
+    if state.level == 0:
+        return False
+    if state.n_judged == 0:
+        return now.mean > (1 + _FITTED_EXCESS) * state.level + _DEVIATIONS * now.error
+    deviation = np.sqrt(now.error**2 * (1 + 1 / state.n_judged) + state.variance)
+    return now.mean - state.level > max(_LEAST_EXCESS * state.level, _DEVIATIONS * deviation)
+
+
+def follow_level(state: OnlineState, now: Sparsity) -> None:
+    """Take a step that fits into the level."""
+    if state.n_judged == 0:
+        state.level, state.variance = now.mean, 0.0
+    state.n_judged += 1
+    rows_remembered = 1 / max(1 - state.settings.forgetting, 1e-12)
+    rate = 1 / min(state.n_judged, max(_SHORTEST_MEMORY, rows_remembered / state.settings.step_rows))
+    excess = now.mean - state.level
+    state.level += rate * excess
+    state.variance += rate * (excess * excess - state.variance)
+
+
+def follow_drift(state: OnlineState, now: Sparsity, n_rows: int) -> None:
+    """Smooth the relative excess over the level; a full step counts for a half."""
+    if state.level > 0:
+        rate = 1 - 0.5 ** (n_rows / state.settings.step_rows)
+        state.drift += rate * (now.mean / state.level - 1 - state.drift)
