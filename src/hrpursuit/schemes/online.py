@@ -22,6 +22,7 @@ from hrpursuit.schemes.online_follow import (
     begin_dense,
     begin_fixed,
     begin_noisy,
+    fit_noisy_window,
     follow,
     remember,
     set_dictionary,
@@ -40,7 +41,9 @@ from hrpursuit.schemes.online_watch import (
 
 _LEAST_ROWS = 4  # a feature, for a first quick search
 _QUICK_SWEEPS = 16  # of a search that only looks whether the answer is easy
+_PATIENT = 8  # steps between searches from which on noisy data is checked for exact atoms
 _LONGEST_WAIT = 128  # steps between two searches
+_STEPS_BEFORE_FIXED = 40  # of Stage Two on data that is not sparse, which the alternation cannot make up for
 _SMALLEST_RMS = 1e-90  # of a step; third powers of less leave the range of double
 _SPARSE_ALREADY = 1e-7  # relative error of codes that are as sparse as asked for
 
@@ -89,12 +92,14 @@ def _step(state: OnlineState, R: Array) -> None:
     if state.mode not in ("starting", "searching"):
         follow_level(state, now)
     P, has_rank = _whitening(state, R)
-    if state.has_trial:
+    if state.has_trial and state.mode != "fixed":
         _judge_trial(state, R, now.mean, P)
         S = R @ state.coder
         size = np.abs(S)
     follow(state, R, S, size, P)
     state.hold(R)
+    if state.mode == "dense" and state.n_judged == _STEPS_BEFORE_FIXED:
+        _fix_sparsity(state)
     if has_rank:
         _search_if_due(state, P)
 
@@ -127,7 +132,13 @@ def _judge_trial(state: OnlineState, R: Array, present: float, P: Array | None) 
     state.has_trial = False
     coder = state.trial.T if P is None else P @ state.trial.T
     S = R @ coder
-    if sparsity(S, np.abs(S)).mean < present:
+    if sparsity(S, np.abs(S)).mean >= present:
+        return
+    if state.mode == "noisy":  # the window alone is better than all that is remembered: the dictionary drifts
+        set_dictionary(state, state.trial, P)
+        begin_noisy(state, P)
+        state.wait, state.countdown = 1, 0
+    else:
         _replace_dictionary(state, state.trial, coder)
         begin_dense(state)
         _begin_level(state)
@@ -156,10 +167,12 @@ def _search_if_due(state: OnlineState, P: Array | None) -> None:
         found = search_window(state, P, max(_QUICK_SWEEPS, state.wait // 2), warm=False)
         if found is not None and found.outcome is not Outcome.LOST:
             _learn(state, found, P)
-    elif mode == "exact" or window_has_exact_atom(state, P):
+    elif mode == "exact" or (state.wait >= _PATIENT and window_has_exact_atom(state, P)):
         found = search_window(state, P, _QUICK_SWEEPS, warm=True)
         if found is not None and found.is_exact:
             _learn(state, found, P)
+    else:
+        state.trial, state.has_trial = fit_noisy_window(state, P), True
 
 
 def _learn(state: OnlineState, found: Found, P: Array | None) -> None:
@@ -180,14 +193,20 @@ def _learn(state: OnlineState, found: Found, P: Array | None) -> None:
     else:
         state.mode = "dense"
         begin_dense(state)
+    if state.mode != "dense":
+        _fix_sparsity(state)
+    _begin_level(state)
+
+
+def _fix_sparsity(state: OnlineState) -> None:
+    """Go over to codes with a fixed number of nonzeros, unless none was asked for or the codes are that sparse."""
     n_nonzero = state.settings.n_nonzero
     if n_nonzero is not None:
         atoms, encoder = dictionary(state)
         error = relative_error(ArrayRows(state.held), atoms, encoder, n_nonzero, refit=state.settings.complete)
         if error > _SPARSE_ALREADY:
             state.mode = "fixed"
-            begin_fixed(state, P)
-    _begin_level(state)
+            begin_fixed(state)
 
 
 def _begin_exact(state: OnlineState) -> None:

@@ -6,18 +6,17 @@ from hrpursuit.core.coding import keep_above, keep_largest, refit_on_support
 from hrpursuit.core.manifolds import OrthogonalGroup, normalize_rows, polar, polar_near
 from hrpursuit.core.objectives import LpNorm
 from hrpursuit.core.options import HRPOptions
-from hrpursuit.core.procrustes import hard_threshold_procrustes, noise_level, thresholded_block
+from hrpursuit.core.procrustes import noise_level
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows import ArrayRows
-from hrpursuit.schemes.fixed_sparsity import alternate_complete
 from hrpursuit.schemes.online_state import OnlineState
-from hrpursuit.schemes.stages import StageLog, Stopper
 
 _THRESHOLD = HRPOptions().threshold
 _ALTERNATIONS = 10  # on the window, when a mode begins
 _TAIL = 0.88  # rms of a unit Gaussian within two standard deviations
 _MOMENTUM = 0.8  # of the mean subgradient, per full step
-_STAGE_TWO_STEP, _STAGE_TWO_DELAY = 5.0, 10.0  # steps of 5 / (10 + steps remembered), for data of unit rms
+_STAGE_TWO_STEP, _STAGE_TWO_DELAY = 10.0, 30.0  # steps of 10 / (30 + steps remembered), for data of unit rms
+_SMALLEST_SHARE = 0.25  # of the rms of its column, that a code must have to count in noise
+_SMALL_STEP = 1e-3
 _WORST_CONDITION = 1e8
 
 
@@ -44,30 +43,31 @@ def unit_atoms(coder: Array, complete: bool) -> tuple[Array, Array]:
 
 def begin_noisy(state: OnlineState, P: Array | None) -> None:
     """Fit the dictionary to the window with the noise that its codes show, and begin the running sum with it."""
-    whitened = state.held if P is None else state.held @ P
-    state.noise = noise_level((whitened @ state.W.T)[:, _alive(state)])
-    rows = ArrayRows(whitened)
-    threshold = _THRESHOLD * state.noise
-    W = hard_threshold_procrustes(rows, state.W, threshold=threshold, max_iter=_ALTERNATIONS).components
-    set_dictionary(state, W, P)
-    state.gradient = thresholded_block(state.held, state.coder.T, None, threshold)[0]
+    S = state.held @ state.coder
+    alive = np.abs(S).max(axis=0) > 0  # atoms of dead features say nothing of the noise
+    state.noise = noise_level(S[:, alive]) if alive.any() else 0.0
+    set_dictionary(state, fit_noisy_window(state, P), P)
+    state.gradient = _thresholded(state, state.held @ state.coder).T @ state.held
     state.weight = float(state.n_held)
 
 
-def begin_fixed(state: OnlineState, P: Array | None) -> None:
-    """Fit the dictionary to so many codes a row of the window, and begin the running sums with it."""
-    n_nonzero = _n_nonzero(state)
-    if P is None:
-        rows = ArrayRows(state.held)
-        W = hard_threshold_procrustes(rows, state.W, n_nonzero=n_nonzero, max_iter=_ALTERNATIONS).components
-        set_dictionary(state, W, None)
-    else:
-        components = unit_atoms(state.coder, True)[0]
-        rows = ArrayRows(state.held)
-        components = alternate_complete(rows, components, n_nonzero, _ALTERNATIONS, Stopper(None), StageLog())
-        state.coder = np.linalg.inv(components)
+def fit_noisy_window(state: OnlineState, P: Array | None) -> Array:
+    """Hard threshold and Procrustes on the window alone, from the present dictionary."""
+    W, coder = state.W, state.coder
+    for _ in range(_ALTERNATIONS):
+        W_next = polar(_whitened(_thresholded(state, state.held @ coder).T @ state.held, P))
+        step = float(np.linalg.norm(W_next - W))
+        W, coder = W_next, W_next.T if P is None else P @ W_next.T
+        if step < _SMALL_STEP * np.sqrt(len(W)):
+            break
+    return W
+
+
+def begin_fixed(state: OnlineState) -> None:
+    """Begin the running sums of codes with a fixed number of nonzeros with the window."""
     state.gradient[:], state.code_gram[:], state.weight = 0.0, 0.0, 0.0
-    _sum_fixed(state, state.held)
+    _sum_fixed(state, state.held, _fixed_codes(state, state.held, state.coder))
+    _propose_fixed(state)
 
 
 def begin_dense(state: OnlineState) -> None:
@@ -82,13 +82,12 @@ def follow(state: OnlineState, R: Array, S: Array, size: Array, P: Array | None)
         set_dictionary(state, polar(_whitened(state.gradient, P)), P)
     elif state.mode == "noisy":
         _follow_noise_level(state, size)
-        _add(state, keep_above(S, _THRESHOLD * state.noise).T @ R, len(R))
+        _add(state, _thresholded(state, S).T @ R, len(R))
         set_dictionary(state, polar(_whitened(state.gradient, P)), P)
     elif state.mode == "dense":
         _stage_two(state, R, S, P)
     elif state.mode == "fixed":
-        _sum_fixed(state, R, S)
-        _fit_fixed(state)
+        _follow_fixed(state, R)
 
 
 def _whitened(G: Array, P: Array | None) -> Array:
@@ -99,10 +98,14 @@ def _add(state: OnlineState, more: Array, n_rows: int) -> None:
     state.gradient, state.weight = remember(state.gradient, state.weight, more, n_rows, state.settings.forgetting)
 
 
-def _alive(state: OnlineState) -> Array:
-    """Atoms whose codes on the window are not all zero: those of dead features say nothing of the noise."""
-    alive = np.abs(state.held @ state.coder).max(axis=0) > 0
-    return alive if alive.any() else ~alive
+def _thresholded(state: OnlineState, S: Array) -> Array:
+    """Codes above the noise, and above a share of the rms of their column, in place.
+
+    The share is for a dictionary that drifts without noise: what its lag adds to the codes looks like noise with heavy
+    tails, and codes that are kept for true hold the dictionary where it is.
+    """
+    rms = np.sqrt(np.einsum("ij,ij->j", S, S) / len(S))
+    return keep_above(S, np.maximum(_THRESHOLD * state.noise, _SMALLEST_SHARE * rms))
 
 
 def _follow_noise_level(state: OnlineState, size: Array) -> None:
@@ -125,27 +128,45 @@ def _stage_two(state: OnlineState, R: Array, S: Array, P: Array | None) -> None:
     set_dictionary(state, polar_near(state.W - tau * OrthogonalGroup().tangent(state.W, state.gradient)), P)
 
 
-def _n_nonzero(state: OnlineState) -> int:
-    assert state.settings.n_nonzero is not None
-    return state.settings.n_nonzero
+def _fixed_codes(state: OnlineState, R: Array, coder: Array) -> Array:
+    """The largest codes of each row, as many as asked for; of a complete dictionary fitted to the row."""
+    n_nonzero = state.settings.n_nonzero or len(coder)
+    S = keep_largest(R @ coder, n_nonzero)
+    if state.settings.complete and n_nonzero < len(coder):
+        return refit_on_support(R, S, np.linalg.inv(coder), n_nonzero)
+    return S
 
 
-def _sum_fixed(state: OnlineState, R: Array, S: Array | None = None) -> None:
-    S = keep_largest(R @ state.coder if S is None else S, _n_nonzero(state))
+def _sum_fixed(state: OnlineState, R: Array, S: Array) -> None:
     if state.settings.complete:
-        if _n_nonzero(state) < len(state.coder):
-            S = refit_on_support(R, S, np.linalg.inv(state.coder), _n_nonzero(state))
-        fade = state.settings.forgetting ** len(R)
-        state.code_gram = fade * state.code_gram + S.T @ S
+        state.code_gram = state.settings.forgetting ** len(R) * state.code_gram + S.T @ S
     _add(state, S.T @ R, len(R))
 
 
-def _fit_fixed(state: OnlineState) -> None:
-    if not state.settings.complete:
-        set_dictionary(state, polar(state.gradient), None)
-        return
+def _propose_fixed(state: OnlineState) -> None:
+    """The dictionary that fits the running sums best; it has to prove itself on the next rows."""
     n = len(state.coder)
+    if not state.settings.complete:
+        state.trial, state.has_trial = polar(state.gradient), True
+        return
     ridge = 1e-10 * np.trace(state.code_gram) / n
-    components = normalize_rows(np.linalg.solve(state.code_gram + ridge * np.eye(n), state.gradient))
-    if np.linalg.cond(components) < _WORST_CONDITION:
-        state.coder = np.linalg.inv(components)
+    atoms = normalize_rows(np.linalg.solve(state.code_gram + ridge * np.eye(n), state.gradient))
+    state.has_trial = bool(np.linalg.cond(atoms) < _WORST_CONDITION)
+    if state.has_trial:
+        state.trial = np.linalg.inv(atoms).T
+
+
+def _follow_fixed(state: OnlineState, R: Array) -> None:
+    """Keep the better one of the present dictionary and the proposed one, by the error on rows new to both."""
+    S = _fixed_codes(state, R, state.coder)
+    if state.has_trial:
+        S_trial = _fixed_codes(state, R, state.trial.T)
+        if _error(R, S_trial, state.trial.T) < _error(R, S, state.coder):
+            state.W, state.coder, S = state.trial, state.trial.T.copy(), S_trial
+    _sum_fixed(state, R, S)
+    _propose_fixed(state)
+
+
+def _error(R: Array, S: Array, coder: Array) -> float:
+    residual = R - S @ np.linalg.inv(coder)
+    return float(np.vdot(residual, residual))
