@@ -24,26 +24,28 @@ from hrpursuit.schemes.online_follow import (
     begin_noisy,
     fit_noisy_window,
     follow,
+    follow_stage_one,
     remember,
-    set_dictionary,
     unit_atoms,
 )
 from hrpursuit.schemes.online_search import Found, search_window, whitening_root, window_has_exact_atom
 from hrpursuit.schemes.online_state import OnlineState
 from hrpursuit.schemes.online_watch import (
+    Sparsity,
     follow_drift,
     follow_level,
     has_lost_zeros,
     is_less_sparse,
+    row_norms,
     sparsity,
     zero_sizes,
 )
 
-_LEAST_ROWS = 4  # a feature, for a first quick search
+_ROWS_OF_QUICK_SEARCH = 4  # a feature: a first try, for streams that end early
 _QUICK_SWEEPS = 16  # of a search that only looks whether the answer is easy
-_PATIENT = 8  # steps between searches from which on noisy data is checked for exact atoms
+_PATIENT = 64  # steps between searches from which on noisy data is checked for exact atoms
 _LONGEST_WAIT = 128  # steps between two searches
-_STEPS_BEFORE_FIXED = 40  # of Stage Two on data that is not sparse, which the alternation cannot make up for
+_STEPS_BEFORE_FIXED = 20  # of Stage Two on data that is not sparse, which the alternation cannot make up for
 _SMALLEST_RMS = 1e-90  # of a step; third powers of less leave the range of double
 _SPARSE_ALREADY = 1e-7  # relative error of codes that are as sparse as asked for
 
@@ -53,15 +55,22 @@ def take(state: OnlineState, X: Array) -> None:
     start = 0
     while start < len(X):
         wanted = state.settings.rows_until_step(state.n_seen)
-        rows = X[start : start + wanted]
-        state.pending[state.n_pending : state.n_pending + len(rows)] = rows
-        state.n_pending += len(rows)
-        state.n_seen += len(rows)
-        start += len(rows)
-        if len(rows) == wanted:
-            n_rows, state.n_pending = state.n_pending, 0
-            with one_blas_thread():
+        if len(X) - start < wanted:
+            _collect(state, X[start:])
+            return
+        with one_blas_thread():
+            while len(X) - start >= wanted:
+                _collect(state, X[start : start + wanted])
+                n_rows, state.n_pending = state.n_pending, 0
                 _step(state, state.pending[:n_rows])
+                start += wanted
+                wanted = state.settings.rows_until_step(state.n_seen)
+
+
+def _collect(state: OnlineState, rows: Array) -> None:
+    state.pending[state.n_pending : state.n_pending + len(rows)] = rows
+    state.n_pending += len(rows)
+    state.n_seen += len(rows)
 
 
 def dictionary(state: OnlineState) -> tuple[Array, Array]:
@@ -73,47 +82,40 @@ def _step(state: OnlineState, R: Array) -> None:
     """Move on by the rows R: judge the dictionary by them, follow them, and search where it is due."""
     state.n_steps += 1
     if state.n_steps == 1:
-        start = random_orthogonal(state.settings.n_features, np.random.default_rng([state.settings.seed, 0]))
-        set_dictionary(state, start, np.eye(len(start)) if state.settings.complete else None)
-    live = R.any(axis=1)
-    if not live.all():
-        R = R[live]
+        rng = np.random.default_rng([state.settings.seed, 0])
+        state.coder = random_orthogonal(state.settings.n_features, rng)
+    S = R @ state.coder
+    norms = row_norms(S)
+    if not norms.min() > 0:  # a row of zeros says nothing; nor does one whose squares vanish
+        live = norms > 0
+        R, S, norms = R[live], S[live], norms[live]
     if len(R) == 0 or np.vdot(R, R) < _SMALLEST_RMS**2 * R.size:
         return
-    S = R @ state.coder
     size = np.abs(S)
-    now = sparsity(S, size)
+    now = sparsity(size, norms)
     lost = has_lost_zeros(state, size) if state.mode == "exact" else is_less_sparse(state, now)
     if state.n_judged > 0 or lost:
         follow_drift(state, now, len(R))
-    if lost and state.mode not in ("starting", "searching"):
+    if lost and state.mode != "searching":
         _start_over(state)
         return  # some of these rows may be older than the change
-    if state.mode not in ("starting", "searching"):
+    if state.settings.complete:
+        state.moments, state.moments_weight = remember(
+            state.moments, state.moments_weight, R.T @ R, len(R), state.settings.forgetting
+        )
+    if state.mode == "starting":
+        follow_stage_one(state, R, S, whitening_root(state)[0] if state.settings.complete else None)
+    elif state.mode != "searching":
         follow_level(state, now)
-    P, has_rank = _whitening(state, R)
-    if state.has_trial and state.mode != "fixed":
-        _judge_trial(state, R, now.mean, P)
-        S = R @ state.coder
-        size = np.abs(S)
-    follow(state, R, S, size, P)
+        if state.has_trial and state.mode != "fixed" and _passes_trial(state, R, now):
+            S = R @ state.coder
+            size = np.abs(S)
+        follow(state, R, S, size)
     state.hold(R)
     if state.mode == "dense" and state.n_judged == _STEPS_BEFORE_FIXED:
         _fix_sparsity(state)
-    if has_rank:
-        _search_if_due(state, P)
-
-
-def _whitening(state: OnlineState, R: Array) -> tuple[Array | None, bool]:
-    """Whitening of a complete dictionary that is not exact yet, and whether the features are independent."""
-    if not state.settings.complete:
-        return None, True
-    state.moments, state.moments_weight = remember(
-        state.moments, state.moments_weight, R.T @ R, len(R), state.settings.forgetting
-    )
-    if state.mode == "fixed" or (state.mode == "exact" and not state.in_doubt):
-        return None, True
-    return whitening_root(state)
+    if _is_search_due(state):
+        _search(state)
 
 
 def _start_over(state: OnlineState) -> None:
@@ -127,69 +129,75 @@ def _start_over(state: OnlineState) -> None:
     state.countdown = 0
 
 
-def _judge_trial(state: OnlineState, R: Array, present: float, P: Array | None) -> None:
-    """Keep what the window gave if its codes on rows that it has not seen are sparser."""
+def _passes_trial(state: OnlineState, R: Array, now: Sparsity) -> bool:
+    """Take what the window gave, if its codes on rows that it has not seen are sparser."""
     state.has_trial = False
-    coder = state.trial.T if P is None else P @ state.trial.T
-    S = R @ coder
-    if sparsity(S, np.abs(S)).mean >= present:
-        return
+    S = R @ state.trial
+    if sparsity(np.abs(S), row_norms(S)).mean >= now.mean:
+        return False
     if state.mode == "noisy":  # the window alone is better than all that is remembered: the dictionary drifts
-        set_dictionary(state, state.trial, P)
-        begin_noisy(state, P)
+        state.coder = state.trial.copy()
+        begin_noisy(state)
         state.wait, state.countdown = 1, 0
     else:
-        _replace_dictionary(state, state.trial, coder)
+        _replace_dictionary(state, state.trial)
         begin_dense(state)
         _begin_level(state)
+    return True
 
 
-def _search_if_due(state: OnlineState, P: Array | None) -> None:
-    n_held, mode = state.n_held, state.mode
-    if mode == "fixed" or (mode == "exact" and not state.in_doubt):
-        return
-    if mode == "starting" and n_held < state.settings.search_rows:
-        if n_held >= _LEAST_ROWS * state.settings.n_features:
-            found = search_window(state, P, _QUICK_SWEEPS, warm=False)
-            if found is not None and found.outcome is Outcome.CERTIFIED:
-                _learn(state, found, P)
-        return
+def _is_search_due(state: OnlineState) -> bool:
+    """Whether to look for a better dictionary on the window now; failures make the waits longer, so that searches cost
+    no more than the steps between them.
+    """
+    if state.mode == "fixed" or (state.mode == "exact" and not state.in_doubt):
+        return False
+    if state.n_held < state.settings.search_rows:
+        few, n = _ROWS_OF_QUICK_SEARCH, state.settings.n_features
+        return state.mode == "starting" and few * n <= state.n_held < 2 * few * n  # once
     state.countdown -= 1
-    if state.countdown >= 0 or n_held < state.settings.search_rows:
-        return
+    if state.countdown >= 0:
+        return False
     state.wait = min(2 * state.wait, _LONGEST_WAIT)
     state.countdown = state.wait
-    if mode in ("starting", "searching"):
-        found = search_window(state, P, None, warm=mode == "searching")
-        if found is not None:
-            _learn(state, found, P)
-    elif mode == "dense":
-        found = search_window(state, P, max(_QUICK_SWEEPS, state.wait // 2), warm=False)
-        if found is not None and found.outcome is not Outcome.LOST:
-            _learn(state, found, P)
-    elif mode == "exact" or (state.wait >= _PATIENT and window_has_exact_atom(state, P)):
-        found = search_window(state, P, _QUICK_SWEEPS, warm=True)
-        if found is not None and found.is_exact:
-            _learn(state, found, P)
-    else:
-        state.trial, state.has_trial = fit_noisy_window(state, P), True
+    return True
 
 
-def _learn(state: OnlineState, found: Found, P: Array | None) -> None:
+def _search(state: OnlineState) -> None:
+    P, has_rank = whitening_root(state) if state.settings.complete else (None, True)
+    if not has_rank:
+        return
+    mode = state.mode
+    if mode == "noisy" and not (state.wait >= _PATIENT and window_has_exact_atom(state, P)):
+        state.trial, state.has_trial = fit_noisy_window(state), True
+        return
+    patience: int | None = _QUICK_SWEEPS
+    if mode == "dense":
+        patience = max(_QUICK_SWEEPS, state.wait // 4)
+    elif mode in ("starting", "searching") and state.n_held >= state.settings.search_rows:
+        patience = None
+    found = search_window(state, P, patience, warm=mode in ("searching", "noisy", "exact"))
+    if found is None or (patience is not None and found.outcome is Outcome.LOST):
+        return
+    if found.is_exact or patience is None or mode == "dense":
+        _learn(state, found)
+
+
+def _learn(state: OnlineState, found: Found) -> None:
     """Go on with what a search has found, in the mode that it calls for."""
     state.certificate = found.certificate
     if found.outcome is Outcome.LOST and state.n_learned > 0:
-        state.mode, state.trial, state.has_trial = "dense", found.W.copy(), True
+        state.mode, state.trial, state.has_trial = "dense", found.coder, True
         begin_dense(state)
         _begin_level(state)
         return
-    _replace_dictionary(state, found.W, found.coder)
+    _replace_dictionary(state, found.coder)
     state.n_learned += 1
     if found.is_exact:
         _begin_exact(state)
     elif found.outcome is Outcome.NOISY:
         state.mode = "noisy"
-        begin_noisy(state, P)
+        begin_noisy(state)
     else:
         state.mode = "dense"
         begin_dense(state)
@@ -222,10 +230,12 @@ def _begin_exact(state: OnlineState) -> None:
 def _begin_level(state: OnlineState) -> None:
     """The sparsity on the window, until there are rows that the dictionary was not fitted to."""
     S = state.held @ state.coder
-    state.level, state.variance, state.n_judged, state.drift = sparsity(S, np.abs(S)).mean, 0.0, 0, 0.0
+    norms = row_norms(S)
+    state.level = sparsity(np.abs(S)[norms > 0], norms[norms > 0]).mean
+    state.variance, state.n_judged, state.drift = 0.0, 0, 0.0
 
 
-def _replace_dictionary(state: OnlineState, W: Array, coder: Array) -> None:
+def _replace_dictionary(state: OnlineState, coder: Array) -> None:
     """Take a new dictionary; order and signs of its atoms are those of `canonical` the first time, later those of the
     atoms they replace.
 
@@ -237,6 +247,6 @@ def _replace_dictionary(state: OnlineState, W: Array, coder: Array) -> None:
     cosines = wanted @ atoms.T
     order = linear_sum_assignment(-np.abs(cosines))[1]
     flip = np.where(cosines[np.arange(len(order)), order] < 0, -1.0, 1.0)
-    state.W, state.coder = W[order] * flip[:, None], coder[:, order] * flip
+    state.coder = coder[:, order] * flip
     place, pairs = np.argsort(order), state.certificate
     state.certificate = replace(pairs, unstationary=place[pairs.unstationary], entangled=place[pairs.entangled])

@@ -1,9 +1,14 @@
-"""How the online learner follows the rows of a step: running sums with forgetting, and what each mode makes of them."""
+"""How the online learner follows the rows of a step: running sums with forgetting, and what each mode makes of them.
+
+The dictionary is turned from where it is, not computed anew: with G the running sum of score(S)^T R and M = G @ coder,
+the polar factor of G lies off the present dictionary by nearly the rotation (M - M^T)_ij / (M_ii + M_jj), and steps
+that follow each other find what is left. A polar factor at every step would cost more than all the rest.
+"""
 
 import numpy as np
 
-from hrpursuit.core.coding import keep_above, keep_largest, refit_on_support
-from hrpursuit.core.manifolds import OrthogonalGroup, normalize_rows, polar, polar_near
+from hrpursuit.core.coding import keep_largest, refit_on_support
+from hrpursuit.core.manifolds import normalize_rows, polar, polar_near
 from hrpursuit.core.objectives import LpNorm
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.procrustes import noise_level
@@ -11,13 +16,16 @@ from hrpursuit.core.protocols import Array
 from hrpursuit.schemes.online_state import OnlineState
 
 _THRESHOLD = HRPOptions().threshold
-_ALTERNATIONS = 10  # on the window, when a mode begins
+_SMALLEST_SHARE = 0.25  # of the rms of its column, that a code must have to count in noise
+_ALTERNATIONS, _SMALL_TURN = 10, 1e-3  # on the window: most, and the rotation that is none
+_TRIAL_ALTERNATIONS = 4  # for a trial, which begins close to where it ends
+_SMALL_ENOUGH = 0.05
 _TAIL = 0.88  # rms of a unit Gaussian within two standard deviations
+_NOISE_ROWS = 100  # of a step, to follow the noise level by
 _MOMENTUM = 0.8  # of the mean subgradient, per full step
 _STAGE_TWO_STEP, _STAGE_TWO_DELAY = 10.0, 30.0  # steps of 10 / (30 + steps remembered), for data of unit rms
-_SMALLEST_SHARE = 0.25  # of the rms of its column, that a code must have to count in noise
-_SMALL_STEP = 1e-3
 _WORST_CONDITION = 1e8
+_LEAST_VARIANCE = 1e-12  # of a direction, relative to the mean one; or features that die would take the coder with them
 
 
 def remember(total: Array, weight: float, more: Array, n_rows: int, forgetting: float) -> tuple[Array, float]:
@@ -26,48 +34,58 @@ def remember(total: Array, weight: float, more: Array, n_rows: int, forgetting: 
     return fade * total + more, fade * weight + n_rows
 
 
-def set_dictionary(state: OnlineState, W: Array, P: Array | None) -> None:
-    """Take an orthogonal dictionary (of whitened data with P) as the present one."""
-    state.W = W
-    state.coder = W.T.copy() if P is None else P @ W.T
-
-
 def unit_atoms(coder: Array, complete: bool) -> tuple[Array, Array]:
     """Unit atoms, one a row, and the encoder that belongs to them."""
     if not complete:
-        return coder.T.copy(), coder
+        return coder.T.copy(), coder.copy()
     atoms = np.linalg.inv(coder)
     norms = np.linalg.norm(atoms, axis=1)
     return atoms / norms[:, None], coder * norms
 
 
-def begin_noisy(state: OnlineState, P: Array | None) -> None:
+def second_moment(state: OnlineState) -> Array:
+    """Running mean of R^T R, kept from being singular."""
+    C = state.moments / max(state.moments_weight, 1.0)
+    return C + _LEAST_VARIANCE * float(np.trace(C)) / len(C) * np.eye(len(C))
+
+
+def whiten_codes(state: OnlineState) -> None:
+    """Move the coder of a complete dictionary a little, so that its codes have the identity for second moment."""
+    C = second_moment(state)
+    for _ in range(4):
+        defect = state.coder.T @ C @ state.coder - np.eye(len(C))
+        size = float(np.abs(defect).max())
+        if not size < 0.5 / np.sqrt(len(C)):
+            values, V = np.linalg.eigh(defect + np.eye(len(C)))
+            root = (V / np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))) @ V.T
+        else:
+            root = np.eye(len(C)) - 0.5 * defect + 0.375 * (defect @ defect)  # of (1 + d)^(-1/2)
+        state.coder = state.coder @ root
+        if size < 0.05:  # what is left is of third order
+            break
+
+
+def begin_noisy(state: OnlineState) -> None:
     """Fit the dictionary to the window with the noise that its codes show, and begin the running sum with it."""
     S = state.held @ state.coder
     alive = np.abs(S).max(axis=0) > 0  # atoms of dead features say nothing of the noise
     state.noise = noise_level(S[:, alive]) if alive.any() else 0.0
-    set_dictionary(state, fit_noisy_window(state, P), P)
-    state.gradient = _thresholded(state, state.held @ state.coder).T @ state.held
+    state.coder = fit_noisy_window(state, _ALTERNATIONS)
+    S = state.held @ state.coder
+    state.gradient = _thresholded(state, S, np.abs(S)).T @ state.held
     state.weight = float(state.n_held)
 
 
-def fit_noisy_window(state: OnlineState, P: Array | None) -> Array:
-    """Hard threshold and Procrustes on the window alone, from the present dictionary."""
-    W, coder = state.W, state.coder
-    for _ in range(_ALTERNATIONS):
-        W_next = polar(_whitened(_thresholded(state, state.held @ coder).T @ state.held, P))
-        step = float(np.linalg.norm(W_next - W))
-        W, coder = W_next, W_next.T if P is None else P @ W_next.T
-        if step < _SMALL_STEP * np.sqrt(len(W)):
+def fit_noisy_window(state: OnlineState, n_alternations: int = _TRIAL_ALTERNATIONS) -> Array:
+    """Hard threshold and Procrustes on the window alone, from the present dictionary; returns the coder."""
+    coder = state.coder
+    for _ in range(n_alternations):
+        S = state.held @ coder
+        turn = _turn(_thresholded(state, S, np.abs(S)).T @ state.held, coder)
+        coder = _turned(coder, turn, state.settings.complete)
+        if np.linalg.norm(turn) < _SMALL_TURN * np.sqrt(len(turn)):
             break
-    return W
-
-
-def begin_fixed(state: OnlineState) -> None:
-    """Begin the running sums of codes with a fixed number of nonzeros with the window."""
-    state.gradient[:], state.code_gram[:], state.weight = 0.0, 0.0, 0.0
-    _sum_fixed(state, state.held, _fixed_codes(state, state.held, state.coder))
-    _propose_fixed(state)
+    return coder
 
 
 def begin_dense(state: OnlineState) -> None:
@@ -75,63 +93,89 @@ def begin_dense(state: OnlineState) -> None:
     state.gradient[:], state.weight = 0.0, 0.0
 
 
-def follow(state: OnlineState, R: Array, S: Array, size: Array, P: Array | None) -> None:
+def begin_fixed(state: OnlineState) -> None:
+    """Begin the running sums of codes with a fixed number of nonzeros with the window."""
+    state.gradient[:], state.code_gram[:], state.weight = 0.0, 0.0, 0.0
+    _sum_fixed(state, state.held, _fixed_codes(state, state.held, state.held @ state.coder, state.coder))
+    _propose_fixed(state)
+
+
+def follow_stage_one(state: OnlineState, R: Array, S: Array, P: Array | None) -> None:
+    """A step of Stage One on the running gradient, over data whitened by P where that is given; S is overwritten."""
+    _add(state, LpNorm(3).score(S, out=np.empty_like(S)).T @ R, len(R))
+    W = polar(state.gradient if P is None else state.gradient @ P)
+    state.coder = W.T.copy() if P is None else P @ W.T
+
+
+def follow(state: OnlineState, R: Array, S: Array, size: Array) -> None:
     """Move the dictionary by the rows R of a step, whose codes are S with magnitudes `size`; S is overwritten."""
-    if state.mode == "starting":
-        _add(state, LpNorm(3).score(S, out=size).T @ R, len(R))
-        set_dictionary(state, polar(_whitened(state.gradient, P)), P)
-    elif state.mode == "noisy":
-        _follow_noise_level(state, size)
-        _add(state, _thresholded(state, S).T @ R, len(R))
-        set_dictionary(state, polar(_whitened(state.gradient, P)), P)
+    complete = state.settings.complete
+    if state.mode == "noisy":
+        _follow_noise_level(state, size[:: max(1, len(size) // _NOISE_ROWS)])
+        _add(state, _thresholded(state, S, size).T @ R, len(R))
+        state.coder = _turned(state.coder, _turn(state.gradient, state.coder), complete)
     elif state.mode == "dense":
-        _stage_two(state, R, S, P)
+        _stage_two(state, R, S)
     elif state.mode == "fixed":
-        _follow_fixed(state, R)
-
-
-def _whitened(G: Array, P: Array | None) -> Array:
-    return G if P is None else G @ P
+        _follow_fixed(state, R, S)
+    if complete and state.mode in ("noisy", "dense"):
+        whiten_codes(state)
 
 
 def _add(state: OnlineState, more: Array, n_rows: int) -> None:
     state.gradient, state.weight = remember(state.gradient, state.weight, more, n_rows, state.settings.forgetting)
 
 
-def _thresholded(state: OnlineState, S: Array) -> Array:
+def _turn(G: Array, coder: Array) -> Array:
+    """The rotation, as a skew matrix, from the dictionary to the polar factor of G, to first order."""
+    M = G @ coder
+    h = np.diag(M)
+    stiffness = h[:, None] + h
+    return np.divide(M - M.T, stiffness, out=np.zeros_like(M), where=stiffness > 1e-9 * max(float(h.max()), 1e-300))
+
+
+def _turned(coder: Array, turn: Array, complete: bool) -> Array:
+    if not complete:
+        return polar_near(coder.T + turn @ coder.T).T.copy()
+    if np.abs(turn).max() < _SMALL_ENOUGH:  # no rotation to second order; `whiten_codes` makes up for it
+        return coder + coder @ turn.T
+    return coder @ polar_near(np.eye(len(turn)) + turn).T
+
+
+def _thresholded(state: OnlineState, S: Array, size: Array) -> Array:
     """Codes above the noise, and above a share of the rms of their column, in place.
 
     The share is for a dictionary that drifts without noise: what its lag adds to the codes looks like noise with heavy
     tails, and codes that are kept for true hold the dictionary where it is.
     """
     rms = np.sqrt(np.einsum("ij,ij->j", S, S) / len(S))
-    return keep_above(S, np.maximum(_THRESHOLD * state.noise, _SMALLEST_SHARE * rms))
+    return np.multiply(S, size >= np.maximum(_THRESHOLD * state.noise, _SMALLEST_SHARE * rms), out=S)
 
 
 def _follow_noise_level(state: OnlineState, size: Array) -> None:
     """One step of the fixed point of `noise_level`: it comes along with the stream."""
-    inside = size[size < 2 * state.noise]
-    inside = inside[inside > 0]
+    inside = size[(size < 2 * state.noise) & (size > 0)]
     if inside.size:
         state.noise = float(np.sqrt(np.vdot(inside, inside) / inside.size)) / _TAIL
 
 
-def _stage_two(state: OnlineState, R: Array, S: Array, P: Array | None) -> None:
+def _stage_two(state: OnlineState, R: Array, S: Array) -> None:
     """A step along the running mean of the subgradient of the l1 norm, as short as there are steps in memory."""
     n_rows, step_rows = len(R), state.settings.step_rows
     rms = float(np.sqrt(np.vdot(S, S) / S.size))
-    G = _whitened(np.sign(S, out=S).T @ R, P) / (n_rows * rms)
     momentum = _MOMENTUM ** (n_rows / step_rows)
-    state.gradient = momentum * state.gradient + (1 - momentum) * G
+    G = np.copysign(1.0, S, out=S).T @ R  # five times as fast as the sign; a code that is 0 is rare here
+    state.gradient = momentum * state.gradient + (1 - momentum) / (n_rows * rms) * G
     state.weight = state.settings.forgetting**n_rows * state.weight + n_rows
     tau = _STAGE_TWO_STEP / (_STAGE_TWO_DELAY + state.weight / step_rows) * min(1.0, n_rows / step_rows)
-    set_dictionary(state, polar_near(state.W - tau * OrthogonalGroup().tangent(state.W, state.gradient)), P)
+    M = state.gradient @ state.coder
+    state.coder = _turned(state.coder, -0.5 * tau * (M - M.T), state.settings.complete)
 
 
-def _fixed_codes(state: OnlineState, R: Array, coder: Array) -> Array:
-    """The largest codes of each row, as many as asked for; of a complete dictionary fitted to the row."""
+def _fixed_codes(state: OnlineState, R: Array, S: Array, coder: Array) -> Array:
+    """The largest of the codes S of each row, as many as asked for; of a complete dictionary fitted to the row."""
     n_nonzero = state.settings.n_nonzero or len(coder)
-    S = keep_largest(R @ coder, n_nonzero)
+    keep_largest(S, n_nonzero)
     if state.settings.complete and n_nonzero < len(coder):
         return refit_on_support(R, S, np.linalg.inv(coder), n_nonzero)
     return S
@@ -147,26 +191,29 @@ def _propose_fixed(state: OnlineState) -> None:
     """The dictionary that fits the running sums best; it has to prove itself on the next rows."""
     n = len(state.coder)
     if not state.settings.complete:
-        state.trial, state.has_trial = polar(state.gradient), True
+        state.trial, state.has_trial = _turned(state.coder, _turn(state.gradient, state.coder), False), True
         return
     ridge = 1e-10 * np.trace(state.code_gram) / n
     atoms = normalize_rows(np.linalg.solve(state.code_gram + ridge * np.eye(n), state.gradient))
     state.has_trial = bool(np.linalg.cond(atoms) < _WORST_CONDITION)
     if state.has_trial:
-        state.trial = np.linalg.inv(atoms).T
+        state.trial = np.linalg.inv(atoms)
 
 
-def _follow_fixed(state: OnlineState, R: Array) -> None:
+def _follow_fixed(state: OnlineState, R: Array, S: Array) -> None:
     """Keep the better one of the present dictionary and the proposed one, by the error on rows new to both."""
-    S = _fixed_codes(state, R, state.coder)
+    S = _fixed_codes(state, R, S, state.coder)
     if state.has_trial:
-        S_trial = _fixed_codes(state, R, state.trial.T)
-        if _error(R, S_trial, state.trial.T) < _error(R, S, state.coder):
-            state.W, state.coder, S = state.trial, state.trial.T.copy(), S_trial
+        S_trial = _fixed_codes(state, R, R @ state.trial, state.trial)
+        if _error(state, R, S_trial, state.trial) < _error(state, R, S, state.coder):
+            state.coder, S = state.trial.copy(), S_trial
     _sum_fixed(state, R, S)
     _propose_fixed(state)
 
 
-def _error(R: Array, S: Array, coder: Array) -> float:
+def _error(state: OnlineState, R: Array, S: Array, coder: Array) -> float:
+    """Squared error of the rows for codes S; of an orthogonal dictionary up to a constant."""
+    if not state.settings.complete:
+        return -float(np.vdot(S, S))
     residual = R - S @ np.linalg.inv(coder)
     return float(np.vdot(residual, residual))

@@ -13,6 +13,7 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows, MappedRows
 from hrpursuit.schemes.exact import Setup, search
+from hrpursuit.schemes.online_follow import second_moment
 from hrpursuit.schemes.online_state import OnlineState
 from hrpursuit.schemes.stages import StageLog, Stopper
 from hrpursuit.schemes.working_sample import CompleteSample, OrthogonalSample, missing_directions
@@ -29,8 +30,6 @@ class Found:
     Attributes
     ----------
     outcome : Outcome
-    W : array of shape (n_features, n_features)
-        Orthogonal; of a complete dictionary in whitened coordinates.
     coder : array of shape (n_features, n_features)
         The codes are X @ coder.
     certificate : Certificate
@@ -38,7 +37,6 @@ class Found:
     """
 
     outcome: Outcome
-    W: Array
     coder: Array
     certificate: Certificate
 
@@ -53,18 +51,15 @@ def whitening_root(state: OnlineState) -> tuple[Array, bool]:
     Where they are not, a small ridge stands in for what is missing, so that there is a dictionary at all.
     """
     n = state.settings.n_features
-    C = state.moments / max(state.moments_weight, 1.0)
+    C = second_moment(state)
     widths = np.sqrt(np.diag(C))
-    largest = float(widths.max(initial=0.0))
-    if largest == 0:
+    if not widths.max() > 0:
         return np.eye(n), False
-    widths = np.maximum(widths, 1e-6 * largest)
-    correlation = C / np.outer(widths, widths)
-    has_rank = bool(np.linalg.eigvalsh(correlation)[0] > n * np.finfo(float).eps)
+    values = np.linalg.eigvalsh(state.moments / (np.outer(widths, widths) * max(state.moments_weight, 1.0)))
+    has_rank = bool(values[0] > n * np.finfo(float).eps)
     if not has_rank:
-        C = C + _RIDGE * np.diag(widths**2)
+        C = C + _RIDGE * np.diag(np.maximum(widths, 1e-3 * widths.max()) ** 2)
     values, V = np.linalg.eigh(C)
-    values = np.maximum(values, np.finfo(float).eps * values[-1])
     return (V / np.sqrt(values)) @ V.T, has_rank
 
 
@@ -78,23 +73,26 @@ def search_window(state: OnlineState, P: Array | None, patience: int | None, *, 
     P : array or None
         Whitening, for a complete dictionary.
     patience : int or None
-        Most sweeps; None leaves it to the search.
+        Most sweeps, for a search that only looks for sparsity; None leaves it to the search, and what is not sparse is
+        taken to a local minimum.
     warm : bool
         Whether to look at the present dictionary first.
     """
     state.n_searches += 1
     seed = int(np.random.default_rng([state.settings.seed, state.n_searches]).integers(2**31))
-    options = HRPOptions() if patience is None else HRPOptions(patience=(patience, patience, patience))
+    options = HRPOptions()
+    if patience is not None:
+        options = HRPOptions(patience=(patience, patience, patience), look_every=max(4, patience // 2))
     setup = Setup(options, 50, 1e-4, seed, Team(1), Stopper(None), StageLog())
     rows = ArrayRows(state.held)
     if P is None:
-        return _search_orthogonal(rows, state.W, warm, setup)
+        return _search_orthogonal(rows, state.coder.T, warm, patience is None, setup)
     W = polar(state.coder.T @ np.linalg.inv(P))  # the present dictionary in today's whitened coordinates
-    return _search_complete(rows, W, P, warm, setup)
+    return _search_complete(rows, W, P, warm, patience is None, setup)
 
 
 def _search_orthogonal(
-    rows: Rows, W: Array, warm: bool, setup: Setup, levels: tuple[float, ...] | None = None
+    rows: Rows, W: Array, warm: bool, refine: bool, setup: Setup, levels: tuple[float, ...] | None = None
 ) -> Found | None:
     problem = OrthogonalSample(rows, setup.seed, levels)
     if not problem.draw(setup.options.rows_per_feature[0]):
@@ -102,22 +100,23 @@ def _search_orthogonal(
     if problem.missing.shape[1]:  # atoms for the span of the rows, and any for the rest, whose codes are zero
         V_dead = problem.missing
         V = missing_directions(V_dead.T)
-        inside = _search_orthogonal(MappedRows(rows, V), polar(W[: V.shape[1]] @ V), False, setup, problem.data_levels)
+        inside = _search_orthogonal(
+            MappedRows(rows, V), polar(W[: V.shape[1]] @ V), False, refine, setup, problem.data_levels
+        )
         if inside is None:
             return None
-        W = np.vstack([inside.W @ V.T, V_dead.T])
-        return replace(inside, W=W, coder=W.T)
+        return replace(inside, coder=np.hstack([V @ inside.coder, V_dead]))
     found = search(problem, W, warm, setup)
     W = found.components
-    if found.outcome is Outcome.LOST:
+    if found.outcome is Outcome.LOST and refine:
         W = _greedy(problem.X, W)
     certificate = found.certificate
     if certificate is None or W is not found.components:
         certificate = certify(problem.rows, W, problem.levels[-1])
-    return Found(found.outcome, W, W.T, _in_data_unit(certificate, problem.scale))
+    return Found(found.outcome, W.T.copy(), _in_data_unit(certificate, problem.scale))
 
 
-def _search_complete(rows: Rows, W: Array, P: Array, warm: bool, setup: Setup) -> Found | None:
+def _search_complete(rows: Rows, W: Array, P: Array, warm: bool, refine: bool, setup: Setup) -> Found | None:
     problem = CompleteSample(rows, setup.seed, P)
     if not problem.draw(setup.options.rows_per_feature[0]):
         return None
@@ -128,10 +127,12 @@ def _search_complete(rows: Rows, W: Array, P: Array, warm: bool, setup: Setup) -
             S = problem.plain.X @ B.T
             B = B / (np.sqrt(np.mean(S * S, axis=0))[:, None] * problem.plain.scale)
             certificate = _in_data_unit(found.certificate, problem.plain.scale)
-            return Found(found.outcome, polar(B @ np.linalg.inv(P)), B.T, certificate)
+            return Found(found.outcome, B.T.copy(), certificate)
         found = replace(found, outcome=Outcome.LOST, components=polar(B @ np.linalg.inv(P)))
-    W = _greedy(problem.X, found.components) if found.outcome is Outcome.LOST else found.components
-    return Found(found.outcome, W, P @ W.T, found.certificate or unchecked(len(W)))
+    W = found.components
+    if found.outcome is Outcome.LOST and refine:
+        W = _greedy(problem.X, W)
+    return Found(found.outcome, P @ W.T, found.certificate or unchecked(len(W)))
 
 
 def _greedy(X: Array, W: Array) -> Array:
@@ -149,4 +150,5 @@ def window_has_exact_atom(state: OnlineState, P: Array | None) -> bool:
     problem = OrthogonalSample(rows, 0) if P is None else CompleteSample(rows, 0, P)
     if not problem.draw(HRPOptions().rows_per_feature[0]):
         return False
-    return problem.has_exact_atom(state.W[most_small(problem.X @ state.W.T)])
+    W = state.coder.T if P is None else polar(state.coder.T @ np.linalg.inv(P))
+    return problem.has_exact_atom(W[most_small(problem.X @ W.T)])

@@ -92,10 +92,9 @@ class OnlineState:
         Whether `trial` holds a dictionary that has to prove itself on the next rows.
     in_doubt : bool
         Whether an exact dictionary should be looked at again when more rows have come.
-    W : array
-        The dictionary, orthogonal; of a complete one in whitened coordinates.
-    coder : array
-        W^T, or for a complete dictionary what gives codes of about unit rms.
+    coder, trial : array
+        The inverse of the dictionary: its transpose, or for a complete one scaled to codes of about unit rms. The
+        present one, and one that has to prove itself.
     gradient, code_gram : array
         Running sums of score(S)^T R and, for a fixed number of nonzeros of a complete dictionary, of S^T S.
     moments : array
@@ -126,7 +125,6 @@ class OnlineState:
     has_trial: bool = False
     in_doubt: bool = False
     certificate: Certificate = field(default_factory=lambda: unchecked(0))
-    W: Array = field(default_factory=lambda: np.empty((0, 0)))
     coder: Array = field(default_factory=lambda: np.empty((0, 0)))
     trial: Array = field(default_factory=lambda: np.empty((0, 0)))
     gradient: Array = field(default_factory=lambda: np.empty((0, 0)))
@@ -139,7 +137,7 @@ class OnlineState:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The arrays and their shapes."""
         n = self.settings.n_features
-        square = ("W", "coder", "trial", "gradient", "code_gram", "moments")
+        square = ("coder", "trial", "gradient", "code_gram", "moments")
         return dict.fromkeys(square, (n, n)) | {
             "zero_share": (n,),
             "pending": (self.settings.step_rows, n),
