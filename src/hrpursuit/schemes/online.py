@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import canonical
-from hrpursuit.core.certificate import unchecked
+from hrpursuit.core.certificate import same_atoms, unchecked
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.nucleation import Outcome
 from hrpursuit.core.protocols import Array
@@ -46,6 +46,7 @@ _QUICK_SWEEPS = 16  # of a search that only looks whether the answer is easy
 _PATIENT = 64  # steps between searches from which on noisy data is checked for exact atoms
 _LONGEST_WAIT = 128  # steps between two searches
 _STEPS_BEFORE_FIXED = 20  # of Stage Two on data that is not sparse, which the alternation cannot make up for
+_SAME_COSINE = 1 - 1e-6  # of exact atoms that are the same
 _SMALLEST_RMS = 1e-90  # of a step; third powers of less leave the range of double
 _SPARSE_ALREADY = 1e-7  # relative error of codes that are as sparse as asked for
 
@@ -177,10 +178,26 @@ def _search(state: OnlineState) -> None:
     elif mode in ("starting", "searching") and state.n_held >= state.settings.search_rows:
         patience = None
     found = search_window(state, P, patience, warm=mode in ("searching", "noisy", "exact"))
-    if found is None or (patience is not None and found.outcome is Outcome.LOST):
+    if found is None:
         return
-    if found.is_exact or patience is None or mode == "dense":
+    if mode == "exact":
+        _resolve_doubt(state, found)
+    elif found.is_exact or patience is None or (mode == "dense" and found.outcome is Outcome.NOISY):
         _learn(state, found)
+
+
+def _resolve_doubt(state: OnlineState, found: Found) -> None:
+    """Count a change if the dictionary on rows from after the doubt is another one, or none."""
+    if not found.is_exact:
+        if not state.certificate:  # it never was certified: zeros that go together, and too few rows to tell
+            return
+        state.n_changes += 1
+        state.mode, state.certificate, state.countdown = "searching", unchecked(state.settings.n_features), 0
+        return
+    atoms = unit_atoms(found.coder, state.settings.complete)[0]
+    if not same_atoms(atoms, dictionary(state)[0], _SAME_COSINE):
+        state.n_changes += 1
+    _learn(state, found)
 
 
 def _learn(state: OnlineState, found: Found) -> None:
@@ -232,7 +249,7 @@ def _begin_level(state: OnlineState) -> None:
     S = state.held @ state.coder
     norms = row_norms(S)
     state.level = sparsity(np.abs(S)[norms > 0], norms[norms > 0]).mean
-    state.variance, state.n_judged, state.drift = 0.0, 0, 0.0
+    state.variance, state.n_judged, state.evidence, state.drift = 0.0, 0, 0.0, 0.0
 
 
 def _replace_dictionary(state: OnlineState, coder: Array) -> None:

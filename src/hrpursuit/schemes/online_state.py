@@ -86,6 +86,8 @@ class OnlineState:
     level, variance : float
         Of the sparsity of recent steps (see `online_watch`) since the dictionary was learned: mean, and variance from
         step to step.
+    evidence : float
+        Standard deviations by which the steps were less sparse than that, summed up.
     drift : float
         Smoothed relative excess of the latest steps over that level.
     has_trial : bool
@@ -121,6 +123,7 @@ class OnlineState:
     zero_level: float = 0.0
     level: float = 0.0
     variance: float = 0.0
+    evidence: float = 0.0
     drift: float = 0.0
     has_trial: bool = False
     in_doubt: bool = False

@@ -15,9 +15,14 @@ from hrpursuit.schemes.online_state import OnlineState
 _DEVIATIONS = 6.0  # of a step's sparsity, that are no accident
 _LEAST_EXCESS = 0.02  # relative, that is worth starting over
 _FITTED_EXCESS = 0.2  # allowed over the sparsity of the rows that the dictionary was fitted to, which is too good
+_LEAST_DEVIATION = 0.003  # relative, of the sparsity of a step: less is not worth a search
+_SLACK = 0.75  # standard deviations that each step may have
+_EVIDENCE, _SUSPICION = 12.0, 4.0  # those beyond, summed up: a change; and not to be learned from
 _KEPT_ZEROS = 0.1  # of the zeros of a column: with fewer it is not exact any more
+_DOUBT = 4.5  # standard deviations of the zeros of a column; a false alarm costs little
 _ENOUGH_ZEROS = 15.0  # expected in a column, to miss them
-_SHORTEST_MEMORY = 8  # steps, of the level
+_ZEROS_REMEMBERED = 10.0  # steps
+_SHORTEST_MEMORY = 32  # steps, of the level
 
 
 @dataclass(frozen=True)
@@ -47,39 +52,53 @@ def zero_sizes(state: OnlineState) -> Array:
 
 
 def has_lost_zeros(state: OnlineState, size: Array) -> bool:
-    """Whether the exact zeros of a column, or of all together, are gone.
+    """Whether the exact zeros of a column, or of all together, are gone; a wrong atom has hardly any.
 
-    Zeros that merely become fewer, since more atoms are used, are no change of the dictionary: a wrong atom has hardly
-    any exact zeros at all.
+    Where they merely are fewer, atoms may have been mixed with each other, which keep their common zeros, or are used
+    more often, which is no change of the dictionary. Then it is in doubt, and to be looked at on rows from now on.
     """
-    zeros = np.ones(len(size)) @ (size < zero_sizes(state)).astype(np.float64)  # far faster than a sum of booleans
-    expected = len(size) * state.zero_share
+    n_rows = len(size)
+    zeros = np.ones(n_rows) @ (size < zero_sizes(state)).astype(np.float64)  # far faster than a sum of booleans
+    p = state.zero_share
+    expected = n_rows * p
     lost = (zeros < _KEPT_ZEROS * expected) & (expected >= _ENOUGH_ZEROS)
     if lost.any() or zeros.sum() < _KEPT_ZEROS * expected.sum():
         return True
-    if ((state.zero_share == 1) & (zeros < len(size))).any():
-        state.in_doubt, state.countdown = True, min(state.countdown, 2)  # an unused atom is used now: look again soon
-    rate = len(size) / (len(size) + state.weight)
-    state.weight = min(state.weight + len(size), 10.0 * state.settings.step_rows)
-    state.zero_share += rate * (zeros / len(size) - state.zero_share)
+    n_known = max(state.weight, 1.0)
+    p_guarded = (n_known * p + 1) / (n_known + 2)  # of a column that had nothing but zeros, too
+    deviation = np.sqrt(n_rows * p_guarded * (1 - p_guarded) * (1 + n_rows / n_known))
+    if (zeros < expected - _DOUBT * deviation - 1).any():
+        state.in_doubt, state.countdown, state.n_window = True, 0, 0
+        state.weight = 0.0  # what zeros there are is measured anew
+    rate = n_rows / (n_rows + state.weight)
+    state.weight = min(state.weight + n_rows, _ZEROS_REMEMBERED * state.settings.step_rows)
+    state.zero_share = p + rate * (zeros / n_rows - p)
     return False
 
 
 def is_less_sparse(state: OnlineState, now: Sparsity) -> bool:
-    """Whether the codes of a step are so much less sparse than they were that chance does not explain it."""
+    """Whether the codes are so much less sparse than they were that chance does not explain it: of one step by far, or
+    of several by a little (a cumulative sum).
+    """
     if state.level == 0:
         return False
     if state.n_judged == 0:
         return now.mean > (1 + _FITTED_EXCESS) * state.level + _DEVIATIONS * now.error
-    deviation = np.sqrt(now.error**2 * (1 + 1 / state.n_judged) + state.variance)
-    return now.mean - state.level > max(_LEAST_EXCESS * state.level, _DEVIATIONS * deviation)
+    deviation = np.sqrt(max(now.error**2 * (1 + 1 / state.n_judged), state.variance))
+    excess = now.mean - state.level
+    state.evidence = max(0.0, state.evidence + excess / max(deviation, _LEAST_DEVIATION * state.level) - _SLACK)
+    if excess > max(_LEAST_EXCESS * state.level, _DEVIATIONS * deviation):
+        return True
+    return state.evidence > _EVIDENCE and state.mode != "fixed"  # a fit to few codes may cost the others' sparsity
 
 
 def follow_level(state: OnlineState, now: Sparsity) -> None:
-    """Take a step that fits into the level."""
+    """Take a step into the level, unless it is under suspicion."""
     if state.n_judged == 0:
         state.level, state.variance = now.mean, 0.0
     state.n_judged += 1
+    if state.evidence > _SUSPICION and state.mode != "fixed":
+        return
     rows_remembered = 1 / max(1 - state.settings.forgetting, 1e-12)
     rate = 1 / min(state.n_judged, max(_SHORTEST_MEMORY, rows_remembered / state.settings.step_rows))
     excess = now.mean - state.level
