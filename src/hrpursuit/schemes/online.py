@@ -241,6 +241,7 @@ def _begin_exact(state: OnlineState) -> None:
         state.wait, state.countdown = 1, 0
     state.zero_level = state.certificate.zero_level
     state.zero_share = (np.abs(state.held @ state.coder) < zero_sizes(state)).mean(axis=0)
+    state.zero_evidence[:] = 0.0
     state.weight = float(state.n_held)
 
 

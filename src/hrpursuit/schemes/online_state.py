@@ -101,8 +101,9 @@ class OnlineState:
         Running sums of score(S)^T R and, for a fixed number of nonzeros of a complete dictionary, of S^T S.
     moments : array
         Running sum of R^T R, for complete dictionaries.
-    zero_share : array
-        Share of zeros in each code column when they were last exact.
+    zero_share, zero_evidence : array
+        Share of zeros in each code column while they are exact, and standard deviations by which they were fewer than
+        that, summed up.
     """
 
     settings: OnlineSettings
@@ -134,6 +135,7 @@ class OnlineState:
     code_gram: Array = field(default_factory=lambda: np.empty((0, 0)))
     moments: Array = field(default_factory=lambda: np.empty((0, 0)))
     zero_share: Array = field(default_factory=lambda: np.empty(0))
+    zero_evidence: Array = field(default_factory=lambda: np.empty(0))
     pending: Array = field(default_factory=lambda: np.empty((0, 0)))
     window: Array = field(default_factory=lambda: np.empty((0, 0)))
 
@@ -143,6 +145,7 @@ class OnlineState:
         square = ("coder", "trial", "gradient", "code_gram", "moments")
         return dict.fromkeys(square, (n, n)) | {
             "zero_share": (n,),
+            "zero_evidence": (n,),
             "pending": (self.settings.step_rows, n),
             "window": (self.settings.window, n),
         }
@@ -179,6 +182,9 @@ class OnlineState:
 
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a file may hold anything."""
+        settings = self.settings
+        if not (1 <= settings.n_features <= settings.window and 0 < settings.forgetting <= 1):
+            raise ValueError("the settings are not those of a learner.")
         for name, shape in self.shapes().items():
             array = getattr(self, name)
             if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():

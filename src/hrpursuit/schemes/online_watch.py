@@ -18,8 +18,8 @@ _FITTED_EXCESS = 0.2  # allowed over the sparsity of the rows that the dictionar
 _LEAST_DEVIATION = 0.003  # relative, of the sparsity of a step: less is not worth a search
 _SLACK = 0.75  # standard deviations that each step may have
 _EVIDENCE, _SUSPICION = 12.0, 4.0  # those beyond, summed up: a change; and not to be learned from
+_DOUBT = 8.0  # those by which the zeros of a column are fewer, summed up: look again, which costs little
 _KEPT_ZEROS = 0.1  # of the zeros of a column: with fewer it is not exact any more
-_DOUBT = 4.5  # standard deviations of the zeros of a column; a false alarm costs little
 _ENOUGH_ZEROS = 15.0  # expected in a column, to miss them
 _ZEROS_REMEMBERED = 10.0  # steps
 _SHORTEST_MEMORY = 32  # steps, of the level
@@ -67,12 +67,14 @@ def has_lost_zeros(state: OnlineState, size: Array) -> bool:
     n_known = max(state.weight, 1.0)
     p_guarded = (n_known * p + 1) / (n_known + 2)  # of a column that had nothing but zeros, too
     deviation = np.sqrt(n_rows * p_guarded * (1 - p_guarded) * (1 + n_rows / n_known))
-    if (zeros < expected - _DOUBT * deviation - 1).any():
+    fewer = (expected - zeros) / np.maximum(deviation, 1.0)
+    state.zero_evidence = np.maximum(0.0, state.zero_evidence + fewer - _SLACK)
+    if state.zero_evidence.max() > _DOUBT:
         state.in_doubt, state.countdown, state.n_window = True, 0, 0
-        state.weight = 0.0  # what zeros there are is measured anew
+        state.zero_evidence[:], state.weight = 0.0, 0.0  # what zeros there are is measured anew
     rate = n_rows / (n_rows + state.weight)
     state.weight = min(state.weight + n_rows, _ZEROS_REMEMBERED * state.settings.step_rows)
-    state.zero_share = p + rate * (zeros / n_rows - p)
+    state.zero_share = np.where(state.zero_evidence > _SUSPICION, p, p + rate * (zeros / n_rows - p))
     return False
 
 
