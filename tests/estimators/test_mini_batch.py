@@ -288,25 +288,31 @@ class TestSuddenChange:
 
 
 class TestSlowDrift:
+    @pytest.mark.parametrize("dictionary", ONES)
     @pytest.mark.parametrize("noise", [0, 0.05])
-    def test_is_followed(self, noise):
-        """After 4000 rows the dictionary has moved by 0.4; the estimate stays within a few hundredths."""
+    @pytest.mark.parametrize("rest", [0, 4000])
+    def test_is_followed(self, noise, rest, dictionary):
+        """In 4000 rows the dictionary moves by 0.4; the estimate stays within a few hundredths, also where the drift
+        sets in after a long rest.
+        """
         rng = np.random.default_rng(0)
         W, K = random_orthogonal(10, rng), rng.standard_normal((10, 10))
         K = 1e-4 * np.sqrt(10) * (K - K.T) / np.linalg.norm(K - K.T)
         turn = expm(10 * K)
-        model, errors, drifts = MiniBatchHRP(random_state=0), [], []
-        for step in range(500):
+        model, errors, drifts = MiniBatchHRP(dictionary=dictionary, random_state=0), [], []
+        for row in range(0, rest + 5000, 10):
             X = codes(10, 10, rng) @ W
             model.partial_fit(X + noise * rng.standard_normal(X.shape))
-            W = W @ turn
-            if step == 100:
+            if row >= rest:
+                W = W @ turn
+            if row == rest + 1000:
                 still = model.components_
-            if step > 100:
+            if row > rest + 1000:
                 errors.append(dictionary_error(model.components_, W))
                 drifts.append(model.drift_)
         assert dictionary_error(still, W) > 0.3
-        assert max(errors) < 0.08
+        assert max(errors) < (0.1 if dictionary == "orthogonal" else 0.2)
+        assert np.mean(errors) < (0.05 if dictionary == "orthogonal" else 0.11)
         assert max(np.abs(drifts)) < 0.15
 
     def test_atoms_keep_their_places_while_followed(self):

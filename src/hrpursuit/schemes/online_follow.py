@@ -20,6 +20,7 @@ _SMALLEST_SHARE = 0.25  # of the rms of its column, that a code must have to cou
 _ALTERNATIONS, _SMALL_TURN = 10, 1e-3  # on the window: most, and the rotation that is none
 _TRIAL_ALTERNATIONS = 4  # for a trial, which begins close to where it ends
 _SMALL_ENOUGH = 0.05
+_SAME_WAY = 0.25  # cosine between two turns
 _TAIL = 0.88  # rms of a unit Gaussian within two standard deviations
 _NOISE_ROWS = 100  # of a step, to follow the noise level by
 _MOMENTUM = 0.8  # of the mean subgradient, per full step
@@ -112,7 +113,9 @@ def follow(state: OnlineState, R: Array, S: Array, size: Array) -> None:
     complete = state.settings.complete
     if state.mode == "noisy":
         _follow_noise_level(state, size[:: max(1, len(size) // _NOISE_ROWS)])
-        _add(state, _thresholded(state, S, size).T @ R, len(R))
+        G = _thresholded(state, S, size).T @ R
+        _hurry_if_turning(state, G)
+        _add(state, G, len(R))
         state.coder = _turned(state.coder, _turn(state.gradient, state.coder), complete)
     elif state.mode == "dense":
         _stage_two(state, R, S)
@@ -132,6 +135,21 @@ def _turn(G: Array, coder: Array) -> Array:
     h = np.diag(M)
     stiffness = h[:, None] + h
     return np.divide(M - M.T, stiffness, out=np.zeros_like(M), where=stiffness > 1e-9 * max(float(h.max()), 1e-300))
+
+
+def _hurry_if_turning(state: OnlineState, G: Array) -> None:
+    """Where two steps in a row turn the dictionary the same way it lags behind a drift: try the window alone now.
+
+    Turns that are nothing but noise are at right angles, to one part in the root of their number.
+    """
+    M = G @ state.coder
+    turn = M - M.T
+    turn /= max(float(np.abs(turn).max()), np.finfo(float).tiny)  # whatever the unit of the data
+    norms = float(np.linalg.norm(turn) * np.linalg.norm(state.last_turn))
+    n_planes = len(turn) * (len(turn) - 1) / 2
+    if norms > 0 and float(np.vdot(turn, state.last_turn)) > max(_SAME_WAY, 4 / np.sqrt(n_planes)) * norms:
+        state.countdown = 0
+    state.last_turn = turn
 
 
 def _turned(coder: Array, turn: Array, complete: bool) -> Array:

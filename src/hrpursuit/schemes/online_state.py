@@ -99,6 +99,8 @@ class OnlineState:
         present one, and one that has to prove itself.
     gradient, code_gram : array
         Running sums of score(S)^T R and, for a fixed number of nonzeros of a complete dictionary, of S^T S.
+    last_turn : array
+        The way that the last step turned a noisy dictionary.
     moments : array
         Running sum of R^T R, for complete dictionaries.
     zero_share, zero_evidence : array
@@ -133,6 +135,7 @@ class OnlineState:
     trial: Array = field(default_factory=lambda: np.empty((0, 0)))
     gradient: Array = field(default_factory=lambda: np.empty((0, 0)))
     code_gram: Array = field(default_factory=lambda: np.empty((0, 0)))
+    last_turn: Array = field(default_factory=lambda: np.empty((0, 0)))
     moments: Array = field(default_factory=lambda: np.empty((0, 0)))
     zero_share: Array = field(default_factory=lambda: np.empty(0))
     zero_evidence: Array = field(default_factory=lambda: np.empty(0))
@@ -142,7 +145,7 @@ class OnlineState:
     def shapes(self) -> dict[str, tuple[int, ...]]:
         """The arrays and their shapes."""
         n = self.settings.n_features
-        square = ("coder", "trial", "gradient", "code_gram", "moments")
+        square = ("coder", "trial", "gradient", "code_gram", "last_turn", "moments")
         return dict.fromkeys(square, (n, n)) | {
             "zero_share": (n,),
             "zero_evidence": (n,),
