@@ -43,8 +43,8 @@ from hrpursuit.schemes.online_watch import (
 
 _ROWS_OF_QUICK_SEARCH = 4  # a feature: a first try, for streams that end early
 _QUICK_SWEEPS = 16  # of a search that only looks whether the answer is easy
-_PATIENT = 64  # steps between searches from which on noisy data is checked for exact atoms
-_LONGEST_WAIT = 128  # steps between two searches
+_PATIENT = 128  # steps between searches from which on noisy data is checked for exact atoms
+_FIRST_WAIT, _LONGEST_WAIT = 16, 128  # steps between two searches
 _STEPS_BEFORE_FIXED = 20  # of Stage Two on data that is not sparse, which the alternation cannot make up for
 _SAME_COSINE = 1 - 1e-6  # of exact atoms that are the same
 _SMALLEST_RMS = 1e-90  # of a step; third powers of less leave the range of double
@@ -100,7 +100,7 @@ def _step(state: OnlineState, R: Array) -> None:
     if lost and state.mode != "searching":
         _start_over(state)
         return  # some of these rows may be older than the change
-    if state.settings.complete:
+    if state.settings.complete and (state.mode != "exact" or state.in_doubt):
         state.moments, state.moments_weight = remember(
             state.moments, state.moments_weight, R.T @ R, len(R), state.settings.forgetting
         )
@@ -125,8 +125,7 @@ def _start_over(state: OnlineState) -> None:
     state.wait = state.wait if state.mode == "dense" else 1
     state.mode, state.has_trial, state.in_doubt = "searching", False, False
     state.certificate = unchecked(state.settings.n_features)
-    state.n_window = 0
-    state.moments[:], state.moments_weight = 0.0, 0.0
+    state.forget_rows()
     state.countdown = 0
 
 
@@ -134,7 +133,7 @@ def _passes_trial(state: OnlineState, R: Array, now: Sparsity) -> bool:
     """Take what the window gave, if its codes on rows that it has not seen are sparser."""
     state.has_trial = False
     S = R @ state.trial
-    if sparsity(np.abs(S), row_norms(S)).mean >= now.mean:
+    if not now.is_beaten_by(sparsity(np.abs(S), row_norms(S))):
         return False
     if state.mode == "noisy":  # the window alone is better than all that is remembered: the dictionary drifts
         state.coder = state.trial.copy()
@@ -218,6 +217,8 @@ def _learn(state: OnlineState, found: Found) -> None:
     else:
         state.mode = "dense"
         begin_dense(state)
+    if state.mode in ("noisy", "dense"):
+        state.wait = state.countdown = max(state.wait, _FIRST_WAIT)
     if state.mode != "dense":
         _fix_sparsity(state)
     _begin_level(state)

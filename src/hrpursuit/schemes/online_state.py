@@ -183,6 +183,11 @@ class OnlineState:
         self.window[: len(R) - first] = R[first:]
         self.n_window += skipped + len(R)
 
+    def forget_rows(self) -> None:
+        """Empty the window, and the second moment with it."""
+        self.n_window, self.moments_weight = 0, 0.0
+        self.moments[:] = 0.0
+
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a file may hold anything."""
         settings = self.settings

@@ -6,6 +6,7 @@ dictionary as it was before the step, so that none of them has been fitted.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -14,6 +15,7 @@ from hrpursuit.schemes.online_state import OnlineState
 
 _DEVIATIONS = 6.0  # of a step's sparsity, that are no accident
 _LEAST_EXCESS = 0.02  # relative, that is worth starting over
+_BETTER = 3.0  # standard errors by which another dictionary has to be better
 _FITTED_EXCESS = 0.2  # allowed over the sparsity of the rows that the dictionary was fitted to, which is too good
 _LEAST_DEVIATION = 0.003  # relative, of the sparsity of a step: less is not worth a search
 _SLACK = 0.75  # standard deviations that each step may have
@@ -27,10 +29,23 @@ _SHORTEST_MEMORY = 32  # steps, of the level
 
 @dataclass(frozen=True)
 class Sparsity:
-    """Mean sparsity of the rows of a step, and the standard error of that mean."""
+    """Sparsity of the rows of a step."""
 
-    mean: float
-    error: float
+    rows: Array
+
+    @cached_property
+    def mean(self) -> float:
+        return float(self.rows.mean())
+
+    @property
+    def error(self) -> float:
+        """Standard error of the mean."""
+        return float(np.linalg.norm(self.rows - self.mean)) / len(self.rows)
+
+    def is_beaten_by(self, other: "Sparsity") -> bool:
+        """Whether other codes of the same rows are sparser, by more than chance explains."""
+        gain = Sparsity(self.rows - other.rows)
+        return gain.mean > _BETTER * gain.error
 
 
 def row_norms(S: Array) -> Array:
@@ -40,10 +55,8 @@ def row_norms(S: Array) -> Array:
 
 def sparsity(size: Array, norms: Array) -> Sparsity:
     """Of codes with magnitudes `size` and rows of l2 norm `norms`, none of them zero."""
-    ratio = size @ np.full(size.shape[1], 1 / np.sqrt(size.shape[1])) / norms
-    mean = float(ratio.mean())
-    ratio -= mean
-    return Sparsity(mean, float(np.linalg.norm(ratio)) / len(ratio))
+    n = size.shape[1]
+    return Sparsity(size @ np.full(n, 1 / np.sqrt(n)) / norms)
 
 
 def zero_sizes(state: OnlineState) -> Array:
@@ -70,7 +83,8 @@ def has_lost_zeros(state: OnlineState, size: Array) -> bool:
     fewer = (expected - zeros) / np.maximum(deviation, 1.0)
     state.zero_evidence = np.maximum(0.0, state.zero_evidence + fewer - _SLACK)
     if state.zero_evidence.max() > _DOUBT:
-        state.in_doubt, state.countdown, state.n_window = True, 0, 0
+        state.in_doubt, state.countdown = True, 0
+        state.forget_rows()
         state.zero_evidence[:], state.weight = 0.0, 0.0  # what zeros there are is measured anew
     rate = n_rows / (n_rows + state.weight)
     state.weight = min(state.weight + n_rows, _ZEROS_REMEMBERED * state.settings.step_rows)
