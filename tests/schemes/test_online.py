@@ -172,3 +172,15 @@ class TestDoubt:
         assert state.n_changes == 0
         take(state, self.stream(0.2, mixed, rng, 10_000) + noise)
         assert dictionary_error(dictionary(state)[0], mixed) < 0.02
+
+
+def test_strong_and_weak_atoms_are_learned_side_by_side(rng):
+    """On data that is not sparse, one direction a hundred times stronger than the others does not throw them about."""
+    W = random_orthogonal(10, rng)
+    widths = np.r_[100.0, np.ones(9)]
+    X, fresh = (widths * rng.laplace(size=(n, 10)) @ W for n in (20_000, 5_000))
+    state = learner(10)
+    take(state, X)
+    assert state.mode == "dense"
+    S = fresh @ state.coder
+    assert np.abs(S).sum() < 1.02 * np.abs(fresh @ W.T).sum()

@@ -24,7 +24,7 @@ _SAME_WAY = 0.25  # cosine between two turns
 _TAIL = 0.88  # rms of a unit Gaussian within two standard deviations
 _NOISE_ROWS = 100  # of a step, to follow the noise level by
 _MOMENTUM = 0.8  # of the mean subgradient, per full step
-_STAGE_TWO_STEP, _STAGE_TWO_DELAY = 10.0, 30.0  # steps of 10 / (30 + steps remembered), for data of unit rms
+_STAGE_TWO_STEP, _STAGE_TWO_DELAY = 7.0, 30.0  # 7 / (30 + sqrt(10 steps remembered)) of a Newton step
 _WORST_CONDITION = 1e8
 _LEAST_VARIANCE = 1e-12  # of a direction, relative to the mean one; or features that die would take the coder with them
 
@@ -118,7 +118,7 @@ def follow(state: OnlineState, R: Array, S: Array, size: Array) -> None:
         _add(state, G, len(R))
         state.coder = _turned(state.coder, _turn(state.gradient, state.coder), complete)
     elif state.mode == "dense":
-        _stage_two(state, R, S)
+        _stage_two(state, R, S, size)
     elif state.mode == "fixed":
         _follow_fixed(state, R, S)
     if complete and state.mode in ("noisy", "dense") and state.n_steps % 2 == 0:  # it moves little in one step
@@ -177,17 +177,27 @@ def _follow_noise_level(state: OnlineState, size: Array) -> None:
         state.noise = float(np.sqrt(np.vdot(inside, inside) / inside.size)) / _TAIL
 
 
-def _stage_two(state: OnlineState, R: Array, S: Array) -> None:
-    """A step along the running mean of the subgradient of the l1 norm, as short as there are steps in memory."""
+def _stage_two(state: OnlineState, R: Array, S: Array, size: Array) -> None:
+    """A step along the running mean of the subgradient of the l1 norm, as short as there are steps in memory.
+
+    In each plane it is measured by the curvature that codes with a Laplace density would give, v_i / a_j + v_j / a_i -
+    a_i - a_j with a the mean magnitude and v the mean square of their columns; or atoms that are much stronger than
+    others would be thrown about while these stand still. At least a_i + a_j, as where all are alike.
+    """
     n_rows, step_rows = len(R), state.settings.step_rows
-    rms = float(np.sqrt(np.vdot(S, S) / S.size))
+    a = np.full(n_rows, 1 / n_rows) @ size
+    v = np.einsum("ij,ij->j", S, S) / n_rows
     momentum = _MOMENTUM ** (n_rows / step_rows)
     G = np.copysign(1.0, S, out=S).T @ R  # five times as fast as the sign; a code that is 0 is rare here
-    state.gradient = momentum * state.gradient + (1 - momentum) / (n_rows * rms) * G
+    state.gradient = momentum * state.gradient + (1 - momentum) / n_rows * G
     state.weight = state.settings.forgetting**n_rows * state.weight + n_rows
-    tau = _STAGE_TWO_STEP / (_STAGE_TWO_DELAY + state.weight / step_rows) * min(1.0, n_rows / step_rows)
+    tau = _STAGE_TWO_STEP / (_STAGE_TWO_DELAY + np.sqrt(10 * state.weight / step_rows)) * min(1.0, n_rows / step_rows)
     M = state.gradient @ state.coder
-    state.coder = _turned(state.coder, -0.5 * tau * (M - M.T), state.settings.complete)
+    spread = np.outer(v, 1 / np.maximum(a, np.finfo(float).tiny))
+    least = a[:, None] + a
+    curvature = np.maximum(spread + spread.T - least, least)
+    turn = np.divide(-tau * (M - M.T), curvature, out=np.zeros_like(M), where=curvature > 0)
+    state.coder = _turned(state.coder, turn, state.settings.complete)
 
 
 def _fixed_codes(state: OnlineState, R: Array, S: Array, coder: Array) -> Array:
