@@ -13,7 +13,7 @@ ROOT = Path(hrpursuit.__file__).parent
 LAYERS = [
     ["core", "files", "blas"],
     ["rows"],
-    ["schemes", "metrics"],
+    ["schemes", "metrics", "progress"],
     ["datasets"],
     ["estimators"],
     ["versions", "plots"],

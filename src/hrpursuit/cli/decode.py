@@ -5,9 +5,13 @@ from pathlib import Path
 import click
 
 from hrpursuit import HRP
+from hrpursuit.cli.data import KINDS, reading_options
 from hrpursuit.cli.report import json_option, print_json
-from hrpursuit.cli.tables import check_suffix, read_table, write_table
 from hrpursuit.files import check_writable
+from hrpursuit.progress import Bars
+from hrpursuit.rows import open_rows
+from hrpursuit.rows.csv import Header
+from hrpursuit.rows.writers import check_suffix
 
 
 @click.command()
@@ -15,17 +19,18 @@ from hrpursuit.files import check_writable
 @click.option(
     "-m", "--model", "model_path", type=click.Path(path_type=Path), required=True, help="From `hrpursuit fit`."
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Samples: .csv, .npy or .parquet.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Samples: {KINDS}.")
+@reading_options
 @json_option
-def decode(codes: Path, model_path: Path, out: Path, as_json: bool) -> None:
-    """Write the samples that CODES (.csv, .npy or .parquet) stand for in the dictionary of a model."""
+def decode(codes: Path, model_path: Path, out: Path, header: Header, dataset: str | None, as_json: bool) -> None:
+    """Write the samples that CODES stand for in the dictionary of a model, block by block."""
     check_suffix(out)
     check_writable(out, codes, model_path)
     model = HRP.load(model_path)
-    X = model.inverse_transform(read_table(codes).X)
-    names = getattr(model, "feature_names_in_", [f"x{i}" for i in range(X.shape[1])])
-    write_table(out, X, [str(name) for name in names])
+    rows = open_rows(codes, dataset=dataset, header=header)
+    with Bars(not as_json).watching(rows):
+        model.inverse_transform(rows, out=out)
     if as_json:
-        print_json({"samples": str(out), "n_samples": len(X), "n_features": X.shape[1]})
+        print_json({"samples": str(out), "n_samples": rows.n_samples, "n_features": rows.n_features})
     else:
-        click.echo(f"{len(X)} samples: {out}")
+        click.echo(f"{rows.n_samples} samples: {out}")

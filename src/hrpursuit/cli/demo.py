@@ -9,13 +9,13 @@ import click
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
-from hrpursuit.cli.progress import FitProgress
 from hrpursuit.cli.report import json_option, print_json, print_table
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.files import check_writable
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import plot_against_truth, save_figure
+from hrpursuit.progress import Bars
 
 N_ATOMS, N_SAMPLES, SPARSITY, SUCCESS = 50, 500, 0.2, 1e-3
 SCHEMES: dict[Literal["paper", "exact"], str] = {"paper": "the paper's scheme", "exact": "hrpursuit, scheme='exact'"}
@@ -38,7 +38,7 @@ def demo(out: Path, seed: int, as_json: bool) -> None:
     results: list[dict[str, Any]] = []
     found = {}
     for scheme, title in SCHEMES.items():
-        with FitProgress(not as_json) as progress, warnings.catch_warnings():
+        with Bars(not as_json) as progress, warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the table shows how it ends
             start = time.perf_counter()
             model = HRP(scheme=scheme, random_state=seed, callback=progress.callback).fit(X)

@@ -1,15 +1,24 @@
 """hrpursuit encode: codes of a file in a learned dictionary."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 import numpy as np
 
 from hrpursuit import HRP
+from hrpursuit.cli.data import KINDS, reading_options
 from hrpursuit.cli.report import json_option, print_json
-from hrpursuit.cli.tables import Header, check_suffix, read_table, write_table
+from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
+from hrpursuit.estimators.sources import matching_rows
 from hrpursuit.files import check_writable
+from hrpursuit.progress import Bars
+from hrpursuit.rows import write_blocks
+from hrpursuit.rows.csv import Header
+from hrpursuit.rows.writers import check_suffix
+
+_PROBE_ROWS = 10  # a feature: enough to see how the data is rounded
 
 
 @click.command()
@@ -17,22 +26,28 @@ from hrpursuit.files import check_writable
 @click.option(
     "-m", "--model", "model_path", type=click.Path(path_type=Path), required=True, help="From `hrpursuit fit`."
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Codes: .csv, .npy or .parquet.")
-@click.option("--header", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
-              help="Whether the first line of a CSV file is names; auto: unless it is all numbers.")  # fmt: skip
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Codes: {KINDS}.")
+@reading_options
 @json_option
-def encode(data: Path, model_path: Path, out: Path, header: Header, as_json: bool) -> None:
-    """Write the codes of DATA (.csv, .npy or .parquet) in the dictionary of a model."""
+def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str | None, as_json: bool) -> None:
+    """Write the codes of DATA in the dictionary of a model, block by block; files may be larger than memory."""
     check_suffix(out)
     check_writable(out, data, model_path)
     model = HRP.load(model_path)
-    names = getattr(model, "feature_names_in_", None)
-    expected = None if names is None else [str(name) for name in names]
-    table = read_table(data, expected=expected, header=header)
-    codes = model.transform(table.X if names is None else table.named())
-    write_table(out, codes, list(model.get_feature_names_out()))
-    zeros = float(np.mean(np.abs(codes) < zero_levels(table.X)[0]))
+    rows = matching_rows(model, data, dataset=dataset, header=header)
+    level = zero_levels(rows.sample(_PROBE_ROWS * rows.n_features, seed=0))[0]
+    n_zeros = 0
+
+    def counted(blocks: Iterator[Array]) -> Iterator[Array]:
+        nonlocal n_zeros
+        for block in blocks:
+            n_zeros += int(np.sum(np.abs(block) < level))
+            yield block
+
+    with Bars(not as_json).watching(rows):
+        n_samples = write_blocks(out, counted(model.transform(rows)), list(model.get_feature_names_out()), rows.dtype)
+    zeros = n_zeros / max(1, n_samples * rows.n_features)
     if as_json:
-        print_json({"codes": str(out), "n_samples": len(codes), "n_atoms": codes.shape[1], "share_of_zeros": zeros})
+        print_json({"codes": str(out), "n_samples": n_samples, "n_atoms": rows.n_features, "share_of_zeros": zeros})
     else:
-        click.echo(f"{len(codes)} samples, {zeros:.1%} of the codes are zero to the rounding of the data: {out}")
+        click.echo(f"{n_samples} samples, {zeros:.1%} of the codes are zero to the rounding of the data: {out}")

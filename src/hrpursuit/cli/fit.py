@@ -2,6 +2,7 @@
 
 import time
 import warnings
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Literal
 
@@ -9,18 +10,22 @@ import click
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
-from hrpursuit.cli.progress import FitProgress
+from hrpursuit.cli.data import connected, reading_options
 from hrpursuit.cli.report import json_option, print_json
-from hrpursuit.cli.tables import Header, read_table
+from hrpursuit.core.protocols import Rows
 from hrpursuit.files import check_writable
+from hrpursuit.progress import Bars
+from hrpursuit.rows import open_rows
+from hrpursuit.rows.csv import Header
+from hrpursuit.rows.on_cluster import open_on_cluster
 
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Where the model goes (.npz).")
 @click.option("--columns", default="", help="Names of the columns to use, with commas; all by default.")
-@click.option("--header", type=click.Choice(["auto", "yes", "no"]), default="auto", show_default=True,
-              help="Whether the first line of a CSV file is names; auto: unless it is all numbers.")  # fmt: skip
+@reading_options
+@click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port; its workers read DATA themselves.")
 @click.option("--n-nonzero", type=click.IntRange(min=1), help="Nonzero codes a sample (T0).")
 @click.option("--scheme", type=click.Choice(["exact", "paper"]), default="exact", show_default=True)
 @click.option("--dictionary", type=click.Choice(["orthogonal", "complete"]), default="orthogonal", show_default=True)
@@ -39,6 +44,8 @@ def fit(
     out: Path,
     columns: str,
     header: Header,
+    dataset: str | None,
+    scheduler: str | None,
     n_nonzero: int | None,
     scheme: Literal["exact", "paper"],
     dictionary: Literal["orthogonal", "complete"],
@@ -49,25 +56,35 @@ def fit(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Learn a dictionary from DATA (.csv, .npy or .parquet; one sample a row) and write it as a model."""
+    """Learn a dictionary from DATA, one sample a row, and write it as a model.
+
+    DATA is .npy, .csv, .parquet or a folder of these, .h5, .hdf5 or .zarr; it is read in blocks and may be larger than
+    memory.
+    """
     if out.suffix.lower() != ".npz":
         raise ValueError(f"{out}: expected a name that ends in .npz; got {out.suffix or 'none'!r}.")
     check_writable(out, data)
-    table = read_table(data, [name.strip() for name in columns.split(",") if name.strip()], header=header)
-    X = table.named()
-    with FitProgress(not as_json) as progress, warnings.catch_warnings(record=True) as caught:
+    chosen = [name.strip() for name in columns.split(",") if name.strip()]
+    with ExitStack() as stack:
+        if scheduler is None:
+            rows: Rows = open_rows(data, columns=chosen, dataset=dataset, header=header)
+        else:
+            stack.enter_context(connected(scheduler))
+            rows = open_on_cluster(data, columns=chosen, dataset=dataset, header=header)
+        bars = stack.enter_context(Bars(not as_json).watching(rows))
+        caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always", ConvergenceWarning)
         start = time.perf_counter()
         model = HRP(n_nonzero, scheme=scheme, dictionary=dictionary, n_init=n_init, max_iter=max_iter, tol=tol)
-        model.set_params(random_state=seed, n_jobs=jobs, callback=progress.callback).fit(X)
+        model.set_params(random_state=seed, n_jobs=jobs, callback=bars.callback).fit(rows)
         seconds = time.perf_counter() - start
+        model.save(out)
+        error = abs(model.score(rows))
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
-    model.save(out)
-    n_samples, n_features = table.X.shape
-    error = abs(model.score(X))
+    n_samples, n_features = rows.n_samples, rows.n_features
     if as_json:
         stages = [{"name": s.name, "n_iter": s.n_iter, "seconds": s.seconds} for s in model.stages_]
-        report = {
+        report: dict[str, object] = {
             "model": str(out),
             "n_samples": n_samples,
             "n_features": n_features,

@@ -1,7 +1,9 @@
 """The commands together, and what they share: one-line errors and exit codes."""
 
 import sys
+import warnings
 from collections.abc import Sequence
+from typing import Any
 
 import click
 
@@ -29,6 +31,17 @@ for command in (demo, fit, encode, decode):
 
 def run(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns its exit code."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("default", UserWarning)
+        warnings.showwarning = _note  # type: ignore[assignment]
+        return _run(arguments)
+
+
+def _note(message: Warning | str, *where: Any, **more: Any) -> None:
+    click.echo(f"note: {message}", err=True)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     try:
         commands.main(args=None if arguments is None else list(arguments), standalone_mode=False)
     except click.exceptions.Exit as error:

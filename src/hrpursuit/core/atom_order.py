@@ -17,13 +17,15 @@ def signs(components: Array) -> Array:
     return np.where(components[np.arange(len(components)), first] < 0, -1.0, 1.0)
 
 
-def canonical(rows: Rows, components: Array, encoder: Array) -> tuple[Array, Array]:
-    """Atoms by the mean magnitude of their codes, largest first, with the signs of `signs`.
-
-    The magnitudes are those of a sample of rows that depends on the number of rows alone, so that no pass over all rows
-    is needed and two fits with different seeds agree.
+def ordering_sample(rows: Rows) -> Array:
+    """Rows by which atoms are ordered: they depend on the number of rows alone, so that no pass over all rows is needed
+    and two fits with different seeds agree.
     """
-    X = rows.sample(_ORDERING_ROWS * rows.n_features, seed=0)
+    return rows.sample(_ORDERING_ROWS * rows.n_features, seed=0)
+
+
+def canonical(X: Array, components: Array, encoder: Array) -> tuple[Array, Array]:
+    """Atoms by the mean magnitude of their codes on X, largest first, with the signs of `signs`."""
     magnitude = np.abs(X @ encoder).sum(axis=0, dtype=np.float64)
     order = np.argsort(-magnitude, kind="stable")
     flip = signs(components[order])

@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
+Where = Callable[[Array], Array]  # a condition on rows: block to one bool a row
 
 
 class Rows(Protocol):
     """A source of samples, one a row, that is read in blocks.
 
     Every pass of a solver needs only sums over blocks of small (features x features) arrays, so memory, disk and
-    cluster share every solver.
+    cluster share every solver. `n_samples` may be None until the rows have been counted. Kernels and conditions must be
+    picklable, and may not keep a block: its memory is used again.
     """
 
     n_samples: int | None
@@ -35,10 +37,11 @@ class Rows(Protocol):
         """Yield `kernel(block, *args)` for each block, in order."""
         ...
 
-    def sample(self, n: int, seed: int) -> Array:
+    def sample(self, n: int, seed: int, where: Where | None = None) -> Array:
         """Return n rows without repetition (all rows if there are no more), in order of their index.
 
-        Which rows depends on `n_samples` and `seed` alone, not on where they are stored.
+        Which rows depends on `n_samples` and `seed` alone, not on where they are stored. With `where`, n of those rows
+        for which it holds.
         """
         ...
 

@@ -1,19 +1,34 @@
 """What every estimator with a square dictionary does once it has one: code, decode, score, check, save."""
 
+from collections.abc import Callable
 from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils._tags import Tags
-from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted
 
+from hrpursuit.core.atom_order import ordering_sample
 from hrpursuit.core.certificate import Certificate, certify
 from hrpursuit.core.coding import codes_block
+from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.estimators.archive import load_model, save_model
-from hrpursuit.rows import ArrayRows, gather
+from hrpursuit.estimators.sources import FLOATS, check_n_features, checked, matching_rows, name_of, shown
+from hrpursuit.rows import ArrayRows, DaskRows, gather, is_outside_memory, map_lazily, open_rows, survey, write_blocks
+
+
+def decode_block(codes: Array, components: Array) -> Array:
+    return codes @ components
+
+
+def residual_block(X: Array, components: Array, unit: float, *coder: Any) -> tuple[float, float]:
+    """Squared norms, in this unit, of what the codes leave of the samples, and of the samples."""
+    X = np.asarray(X, dtype=np.float64) / unit
+    residual = X - codes_block(X, *coder) @ components
+    return float(np.vdot(residual, residual)), float(np.vdot(X, X))
 
 
 class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -39,54 +54,92 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self) -> int:
         return len(self.components_)
 
-    def transform(self, X: ArrayLike) -> np.ndarray:
+    def transform(self, X: Any, out: str | PathLike[str] | None = None) -> Any:
         """Codes of the samples X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
+        out : path-like or None, default=None
+            File for the codes: `.npy`, `.csv`, `.parquet`, `.h5`, `.hdf5` or `.zarr`. Written block by block; it
+            appears whole or not at all.
 
         Returns
         -------
         codes : array of shape (n_samples, n_features)
             X @ encoder_; with `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a
-            complete dictionary are fitted to the sample by least squares.
+            complete dictionary are fitted to the sample by least squares. For data outside memory an iterator over
+            blocks of codes, in order (a memory map gives an array); for a Dask collection a Dask array. With `out` the
+            path.
         """
         check_is_fitted(self, "components_")
-        return self._codes(validate_data(self, X, dtype=[np.float64, np.float32], reset=False))
+        if isinstance(X, np.memmap) and out is None:
+            X = np.asarray(X)  # an array to whoever gives it, so an array goes back
+        rows = matching_rows(self, X)
+        return self._apply(codes_block, self._coder(rows.dtype), X, rows, list(self.get_feature_names_out()), out)
 
-    def _codes(self, X: np.ndarray) -> np.ndarray:
+    def _coder(self, dtype: np.dtype) -> tuple[Any, ...]:
+        """Arguments of `codes_block` for rows of this type."""
         refit = self.components_ if self.dictionary == "complete" else None
-        blocks = ArrayRows(X).map(
-            codes_block, self.encoder_.astype(X.dtype, copy=False), self.n_nonzero_coefs, None, refit
-        )
-        return gather(blocks, X)
+        return self.encoder_.astype(dtype, copy=False), self.n_nonzero_coefs, None, refit
 
-    def inverse_transform(self, codes: ArrayLike) -> np.ndarray:
+    def inverse_transform(self, codes: Any, out: str | PathLike[str] | None = None) -> Any:
         """Samples for codes: codes @ components_.
 
         Parameters
         ----------
-        codes : array-like of shape (n_samples, n_features)
+        codes : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
+        out : path-like or None, default=None
+            File for the samples, as for `transform`.
 
         Returns
         -------
         X : array of shape (n_samples, n_features)
+            For data outside memory an iterator over blocks, in order; for a Dask collection a Dask array. With `out`
+            the path.
         """
         check_is_fitted(self, "components_")
-        codes = check_array(codes, dtype=[np.float64, np.float32], input_name="codes")
-        if codes.shape[1] != len(self.components_):
-            raise ValueError(
-                f"codes must have {len(self.components_)} columns, one for each atom; got {codes.shape[1]}."
-            )
-        return codes @ self.components_
+        if is_outside_memory(codes) and not (isinstance(codes, np.memmap) and out is None):
+            rows = open_rows(codes)
+            check_n_features(rows, len(self.components_), type(self).__name__)
+        else:
+            codes = check_array(codes, dtype=FLOATS, input_name="codes")
+            if codes.shape[1] != len(self.components_):
+                raise ValueError(
+                    f"codes must have {len(self.components_)} columns, one for each atom; got {codes.shape[1]}."
+                )
+            rows = ArrayRows(codes)
+        names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.n_features)])]
+        components = self.components_.astype(rows.dtype, copy=False)
+        return self._apply(decode_block, (components,), codes, rows, names, out)
 
-    def score(self, X: ArrayLike, y: None = None) -> float:
+    def _apply(
+        self,
+        kernel: Callable[..., Array],
+        args: tuple[Any, ...],
+        given: Any,
+        rows: Rows,
+        names: list[str],
+        out: str | PathLike[str] | None,
+    ) -> Any:
+        """The kernel on all rows: in memory, as a stream, lazily for Dask, or into a file."""
+        if out is not None:
+            with shown(rows, getattr(self, "verbose", 0)):
+                blocks = checked(rows.map(kernel, *args), rows)
+                write_blocks(out, blocks, names, rows.dtype, given)
+            return Path(out)
+        if isinstance(rows, ArrayRows):
+            return gather(rows.map(kernel, *args), rows.X)
+        if isinstance(rows, DaskRows):
+            return map_lazily(kernel, args, rows)
+        return checked(rows.map(kernel, *args), rows)
+
+    def score(self, X: Any, y: None = None) -> float:
         """Minus the relative reconstruction error, -norm(X - inverse_transform(transform(X))) / norm(X); 0 is best.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
         y : None
             Ignored.
 
@@ -95,20 +148,20 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         score : float
         """
         check_is_fitted(self, "components_")
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        largest = float(np.abs(X).max())
-        if largest == 0:
-            return 0.0
-        X = np.asarray(X, dtype=np.float64) / largest  # norms that do not overflow
-        residual = X - self._codes(X) @ self.components_
-        return 0.0 - float(np.linalg.norm(residual) / np.linalg.norm(X))
+        rows = matching_rows(self, X)
+        largest = float(np.abs(ordering_sample(rows)).max()) or 1.0  # norms that do not overflow
+        with shown(rows, getattr(self, "verbose", 0)):
+            error, total = rows.sum(residual_block, self.components_, largest, *self._coder(np.dtype(np.float64)))
+        if not np.isfinite(error):
+            survey(rows, name_of(rows))
+        return 0.0 - float(np.sqrt(error / total)) if total > 0 else 0.0
 
-    def certify(self, X: ArrayLike) -> Certificate:
+    def certify(self, X: Any) -> Certificate:
         """Check the certificate on all samples X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
 
         Returns
         -------
@@ -116,9 +169,10 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
         """
         check_is_fitted(self, "components_")
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=False)
-        rows, orthogonal = ArrayRows(X), self.dictionary == "orthogonal"
-        for level in zero_levels(X):
+        rows, orthogonal = matching_rows(self, X), self.dictionary == "orthogonal"
+        if not isinstance(rows, ArrayRows):
+            survey(rows, name_of(rows))
+        for level in zero_levels(rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)):
             certificate = certify(rows, self.encoder_.T, level, orthogonal=orthogonal)
             if certificate:
                 break

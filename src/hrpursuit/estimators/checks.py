@@ -6,16 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
-from hrpursuit.core.evaluate import gram
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows import ArrayRows
 
 _SHOWN = 8
 
 
-def check_enough_samples(X: np.ndarray, name: str) -> None:
-    n_samples, n_features = X.shape
+def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
     if n_samples < n_features:
         raise ValueError(
             f"{name} needs at least as many samples as features: X has {n_samples} samples and {n_features} features. "
@@ -28,11 +25,11 @@ _SCALES = {np.dtype(np.float64): (1e-90, 1e90), np.dtype(np.float32): (1e-10, 1e
 
 
 def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
-    """Refuse units in which the arithmetic would over- or underflow; looks at some of the rows.
+    """Refuse units in which the arithmetic would over- or underflow; some of the rows will do.
 
     A part of a stream may be as small as it likes: then `smallest` is False.
     """
-    largest = float(np.abs(X[:: max(1, len(X) // (10 * X.shape[1]))]).max())
+    largest = float(np.abs(X).max())
     low, high = _SCALES[X.dtype]
     if largest >= high or (smallest and 0 < largest <= low):
         raise ValueError(
@@ -72,9 +69,10 @@ def check_dict_init(dict_init: ArrayLike | None, n_features: int, *, orthogonal:
     return W
 
 
-def check_full_rank(X: np.ndarray, names: np.ndarray | None) -> None:
-    """A complete dictionary needs features that are linearly independent; name those that are not."""
-    G = gram(ArrayRows(X))
+def check_full_rank(G: Array, sample: Array, names: Sequence[str] | np.ndarray | None) -> None:
+    """A complete dictionary needs features that are linearly independent over all rows (G = X^T X); name those that are
+    not. The sample only tells which of these are constant.
+    """
     scale = np.sqrt(np.diag(G))
     label = (lambda i: repr(str(names[i]))) if names is not None else str
     dead = np.flatnonzero(scale == 0)
@@ -82,11 +80,11 @@ def check_full_rank(X: np.ndarray, names: np.ndarray | None) -> None:
         _raise_rank(f"always zero: {_list(dead, label)}")
     correlation = G / np.outer(scale, scale)
     values, V = np.linalg.eigh(correlation)
-    tol = len(G) * float(np.finfo(X.dtype).eps)
+    tol = len(G) * float(np.finfo(sample.dtype).eps)
     null = V[:, values <= tol]
     if null.shape[1]:
         dependent = np.flatnonzero((np.abs(null) > 1e-3).any(axis=1))
-        constant = [int(i) for i in dependent if np.ptp(X[:, i]) == 0]
+        constant = [int(i) for i in dependent if np.ptp(sample[:, i]) == 0]
         what = f"linearly dependent on one another: {_list(dependent, label)}"
         if len(constant) > 1:
             what += f" (constant: {_list(constant, label)})"

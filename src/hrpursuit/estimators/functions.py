@@ -114,7 +114,7 @@ def recover_atom(
         The atom, and how many restarts agreed on it. Other restarts may have found other atoms.
     """
     X = check_array(X, dtype=[np.float64, np.float32], input_name="X", ensure_min_samples=2)
-    check_enough_samples(X, "recover_atom")
+    check_enough_samples(len(X), X.shape[1], "recover_atom")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if not X.any():
         raise ValueError("X has no entry other than zero; there is no atom to recover.")

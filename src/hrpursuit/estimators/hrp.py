@@ -11,14 +11,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import validate_data
 
-from hrpursuit.core.atom_order import canonical
+from hrpursuit.core.atom_order import canonical, ordering_sample
 from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.evaluate import gram
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.nucleation import PLANE_SEARCH
 from hrpursuit.core.options import HRPOptions
-from hrpursuit.core.protocols import Callback
+from hrpursuit.core.protocols import Callback, Rows
 from hrpursuit.estimators.archive import plain_parameters
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import (
@@ -29,7 +29,8 @@ from hrpursuit.estimators.checks import (
     check_scale,
 )
 from hrpursuit.estimators.learning import learn
-from hrpursuit.rows import ArrayRows
+from hrpursuit.estimators.sources import remember_features, shown, training_rows
+from hrpursuit.rows import whitening
 from hrpursuit.schemes.stages import Stage
 
 _PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
@@ -69,7 +70,7 @@ class HRP(SquareDictionary):
         Threads of the plane search; used from 150 features on, and never inside a worker process. The result does not
         depend on it.
     verbose : int, default=0
-        1 prints a line for each stage.
+        1 prints a line for each stage; 2 also shows a bar for each pass over data that is not in memory.
     callback : callable or None, default=None
         Called with a :class:`~hrpursuit.core.protocols.Iterate` at each iteration of Stage One, Stage Two and
         Procrustes and at each look of the plane search. Returning True ends the fit with the dictionary that it has
@@ -167,14 +168,15 @@ class HRP(SquareDictionary):
         self.callback = callback
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: Any, y: None = None) -> Self:
         """Learn the dictionary of the samples X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
             Samples, one a row, at least as many as features. float32 and float64 are kept, other numbers become
-            float64.
+            float64. Paths, memory maps, HDF5 and Zarr arrays are read in blocks and may be larger than memory; Dask
+            collections are computed where they are.
         y : None
             Ignored.
 
@@ -182,43 +184,53 @@ class HRP(SquareDictionary):
         -------
         self : HRP
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        check_enough_samples(X, type(self).__name__)
-        check_scale(X)
-        check_n_nonzero(self.n_nonzero_coefs, X.shape[1])
-        complete = self.dictionary == "complete"
-        if complete:
-            check_full_rank(X, getattr(self, "feature_names_in_", None))
-        dict_init = check_dict_init(self.dict_init, X.shape[1], orthogonal=not complete)
-        rows = ArrayRows(X)
+        rows = training_rows(self, X)
+        with shown(rows, self.verbose):
+            self._learn(rows)
+        remember_features(self, rows)
+        for stage in self.stages_:
+            if stage.shortfall is not None:
+                warnings.warn(
+                    f"{type(self).__name__} did not reach {stage.shortfall}.", ConvergenceWarning, stacklevel=3
+                )
+        return self
+
+    def _learn(self, rows: Rows) -> None:
+        n_samples = rows.n_samples or 0
+        check_enough_samples(n_samples, rows.n_features, type(self).__name__)
+        sample = ordering_sample(rows)
+        check_scale(sample)
+        check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
+        P = None
+        if self.dictionary == "complete":
+            second_moments = gram(rows)
+            names = getattr(rows, "feature_names", None)
+            check_full_rank(
+                second_moments, sample, getattr(self, "feature_names_in_", None) if names is None else names
+            )
+            P = whitening(second_moments, n_samples)
         learned, stages = learn(
             rows,
             scheme=self.scheme,
-            complete=complete,
+            P=P,
             n_nonzero=None if self.scheme == "paper" else self.n_nonzero_coefs,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            dict_init=dict_init,
+            dict_init=check_dict_init(self.dict_init, rows.n_features, orthogonal=P is None),
             options=self.options or HRPOptions(),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             on_stage=self._announcer(),
             callback=self.callback,
         )
-        components, encoder = canonical(rows, learned.components, learned.encoder)
-        self.components_ = components.astype(X.dtype, copy=False)
-        self.encoder_ = encoder.astype(X.dtype, copy=False)
+        components, encoder = canonical(sample, learned.components, learned.encoder)
+        self.components_ = components.astype(rows.dtype, copy=False)
+        self.encoder_ = encoder.astype(rows.dtype, copy=False)
         self.certified_ = learned.certificate
         self.objective_ = learned.objective
         self.stages_ = stages
         self.n_iter_ = sum(stage.n_iter for stage in stages if stage.name in (STAGE_ONE, PLANE_SEARCH))
-        for stage in stages:
-            if stage.shortfall is not None:
-                warnings.warn(
-                    f"{type(self).__name__} did not reach {stage.shortfall}.", ConvergenceWarning, stacklevel=3
-                )
-        return self
 
     def _announcer(self) -> Callable[[object], None] | None:
         if not self.verbose:

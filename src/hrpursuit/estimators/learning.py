@@ -15,7 +15,6 @@ from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_kernels
-from hrpursuit.rows import whitening
 from hrpursuit.schemes.complete import complete_scheme
 from hrpursuit.schemes.exact import Setup, exact_scheme
 from hrpursuit.schemes.paper import paper_scheme
@@ -29,14 +28,14 @@ def n_threads(n_jobs: int | None, n_features: int) -> int:
     return int(joblib.effective_n_jobs(n_jobs))
 
 
-def _start(rows: Rows, dict_init: Array | None, complete: bool, seed: int) -> Array:
+def _start(n_features: int, dict_init: Array | None, P: Array | None, seed: int) -> Array:
     """Orthogonal start; for a complete dictionary in whitened coordinates."""
     if dict_init is None:
         with one_blas_thread():  # the search magnifies the last bit of its start
-            return random_orthogonal(rows.n_features, np.random.default_rng([seed, 0]))
-    if not complete:
+            return random_orthogonal(n_features, np.random.default_rng([seed, 0]))
+    if P is None:
         return dict_init
-    return polar(np.linalg.inv(dict_init).T @ np.linalg.inv(whitening(rows)))
+    return polar(np.linalg.inv(dict_init).T @ np.linalg.inv(P))
 
 
 def draw_seeds(random_state: int | np.random.RandomState | None, n: int) -> list[int]:
@@ -50,7 +49,7 @@ def learn(
     rows: Rows,
     *,
     scheme: str,
-    complete: bool,
+    P: Array | None,
     n_nonzero: int | None,
     n_init: int,
     max_iter: int,
@@ -62,7 +61,10 @@ def learn(
     on_stage: Callable[[Stage], None] | None,
     callback: Callback | None,
 ) -> tuple[Learned, list[Stage]]:
-    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm."""
+    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm.
+
+    With P, which whitens the rows, the dictionary is a complete one.
+    """
     if scheme == "exact":
         compile_kernels()
     stopper = Stopper(callback)
@@ -71,13 +73,15 @@ def learn(
         for seed in draw_seeds(random_state, n_init):
             log = StageLog(on_stage)
             warm = dict_init is not None
-            W = _start(rows, dict_init, complete, seed)
+            W = _start(rows.n_features, dict_init, P, seed)
             if scheme == "paper":
-                learned = paper_scheme(rows, W, complete=complete, max_iter=max_iter, tol=tol, stopper=stopper, log=log)
+                learned = paper_scheme(rows, W, P=P, max_iter=max_iter, tol=tol, stopper=stopper, log=log)
             else:
                 setup = Setup(options, max_iter, tol, seed, team, stopper, log)
-                run = complete_scheme if complete else exact_scheme
-                learned = run(rows, W, warm=warm, n_nonzero=n_nonzero, setup=setup)
+                if P is None:
+                    learned = exact_scheme(rows, W, warm=warm, n_nonzero=n_nonzero, setup=setup)
+                else:
+                    learned = complete_scheme(rows, W, P, warm=warm, n_nonzero=n_nonzero, setup=setup)
             if best is None or learned.certificate or learned.objective < best[0].objective:
                 best = learned, log.stages
             if learned.certificate or stopper.stopped:

@@ -13,11 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.evaluate import gram
 from hrpursuit.estimators.archive import plain_parameters, save_model
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, check_n_nonzero, check_scale
 from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.estimators.learning import draw_seeds
+from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.online import dictionary, take
 from hrpursuit.schemes.online_state import OnlineSettings, OnlineState, new_state
 
@@ -145,10 +147,10 @@ class MiniBatchHRP(SquareDictionary):
         self : MiniBatchHRP
         """
         X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        check_enough_samples(X, type(self).__name__)
+        check_enough_samples(X.shape[0], X.shape[1], type(self).__name__)
         check_scale(X)
         if self.dictionary == "complete":
-            check_full_rank(X, getattr(self, "feature_names_in_", None))
+            check_full_rank(gram(ArrayRows(X)), X, getattr(self, "feature_names_in_", None))
         return self._take(X, self._begin(X))
 
     @_fit_context(prefer_skip_nested_validation=True)

@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hrpursuit.core.evaluate import gram
-from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.protocols import Array, Rows, Where
 
 
 @dataclass(frozen=True)
@@ -16,8 +15,23 @@ class _AfterProduct:
 
     kernel: Callable[..., Any]
 
+    @property
+    def __name__(self) -> str:
+        return self.kernel.__name__
+
     def __call__(self, X: Array, A: Array, *args: Any) -> Any:
         return self.kernel(X @ A, *args)
+
+
+@dataclass(frozen=True)
+class _OfProduct:
+    """The condition on block @ A."""
+
+    where: Where
+    A: Array
+
+    def __call__(self, X: Array) -> Array:
+        return self.where(X @ self.A)
 
 
 class MappedRows:
@@ -40,11 +54,11 @@ class MappedRows:
     def map(self, kernel: Callable[..., Array], *args: Any) -> Iterator[Array]:
         return self.source.map(_AfterProduct(kernel), self.A, *args)
 
-    def sample(self, n: int, seed: int) -> Array:
-        return self.source.sample(n, seed) @ self.A
+    def sample(self, n: int, seed: int, where: Where | None = None) -> Array:
+        return self.source.sample(n, seed, None if where is None else _OfProduct(where, self.A)) @ self.A
 
 
-def whitening(rows: Rows) -> Array:
-    """(X^T X / n)^(-1/2), the preconditioner of a complete dictionary; one pass. Needs rows of full rank."""
-    values, V = np.linalg.eigh(gram(rows) / (rows.n_samples or 1))
+def whitening(gram: Array, n_samples: int) -> Array:
+    """(X^T X / n)^(-1/2), the preconditioner of a complete dictionary, from X^T X of full rank."""
+    values, V = np.linalg.eigh(gram / n_samples)
     return np.asarray((V / np.sqrt(values)) @ V.T)

@@ -8,7 +8,7 @@ from hrpursuit.core.certificate import Certificate, certify
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.nucleation import Outcome
 from hrpursuit.core.protocols import Array, Rows
-from hrpursuit.rows import MappedRows, whitening
+from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.exact import Setup, finish_noisy, finish_real, search
 from hrpursuit.schemes.fixed_sparsity import alternate_complete
 from hrpursuit.schemes.paper import l1_per_row
@@ -22,11 +22,8 @@ def _dictionary(B: Array) -> tuple[Array, Array]:
     return components, np.linalg.inv(components)
 
 
-def complete_scheme(rows: Rows, W: Array, *, warm: bool, n_nonzero: int | None, setup: Setup) -> Learned:
-    """Learn a complete dictionary; W is the orthogonal start of the search in whitened coordinates. The rows must have
-    full rank.
-    """
-    P = whitening(rows)
+def complete_scheme(rows: Rows, W: Array, P: Array, *, warm: bool, n_nonzero: int | None, setup: Setup) -> Learned:
+    """Learn a complete dictionary; W is the orthogonal start of the search in coordinates that P has whitened."""
     problem = CompleteSample(rows, setup.seed, P)
     problem.draw(setup.options.rows_per_feature[0])
     found = search(problem, W, warm, setup)

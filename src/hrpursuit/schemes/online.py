@@ -11,7 +11,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.core.atom_order import canonical
+from hrpursuit.core.atom_order import canonical, ordering_sample
 from hrpursuit.core.certificate import same_atoms, unchecked
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.nucleation import Outcome
@@ -262,7 +262,7 @@ def _replace_dictionary(state: OnlineState, coder: Array) -> None:
     """
     atoms, encoder = unit_atoms(coder, state.settings.complete)
     first = state.n_learned == 0
-    wanted = canonical(ArrayRows(state.held), atoms, encoder)[0] if first else dictionary(state)[0]
+    wanted = canonical(ordering_sample(ArrayRows(state.held)), atoms, encoder)[0] if first else dictionary(state)[0]
     cosines = wanted @ atoms.T
     order = linear_sum_assignment(-np.abs(cosines))[1]
     flip = np.where(cosines[np.arange(len(order)), order] < 0, -1.0, 1.0)

@@ -9,7 +9,7 @@ from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.objectives import L1Norm
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.tangent import STAGE_TWO, tangent_descent
-from hrpursuit.rows import MappedRows, whitening
+from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.stages import Learned, StageLog, Stopper
 
 
@@ -47,13 +47,12 @@ def learn_paper(
 
 
 def paper_scheme(
-    rows: Rows, W: Array, *, complete: bool, max_iter: int, tol: float, stopper: Stopper, log: StageLog
+    rows: Rows, W: Array, *, P: Array | None, max_iter: int, tol: float, stopper: Stopper, log: StageLog
 ) -> Learned:
-    """Learn a dictionary as the paper does, from the orthogonal start W."""
-    if not complete:
+    """Learn a dictionary as the paper does, from the orthogonal start W; a complete one with the preconditioner P."""
+    if P is None:
         W, objective = learn_paper(rows, W, max_iter, tol, stopper, log)
         return Learned(W, W.T, unchecked(rows.n_features), objective)
-    P = whitening(rows)
     W, _ = learn_paper(MappedRows(rows, P), W, max_iter, tol, stopper, log)
     # D = Y Xbar^T (Xbar Xbar^T)^-1 of the remark: with Xbar = W P Y, W orthogonal and P invertible, this is (W P)^-1,
     # in rows (P W^T)^-1

@@ -1,5 +1,7 @@
 """The rows that a search works on, for orthogonal and for complete dictionaries."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from hrpursuit.core.certificate import Certificate, has_exact_atom
@@ -12,30 +14,33 @@ _FEWEST_ROWS = 200  # of a working sample, however few the features
 _RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest
 
 
+def is_live(X: Array) -> Array:
+    """Which rows are not zero."""
+    return np.asarray(X.any(axis=1))
+
+
+@dataclass(frozen=True)
+class IsAlong:
+    """Which rows have a part along any of the directions."""
+
+    directions: Array
+    level: float
+
+    def __call__(self, X: Array) -> Array:
+        return np.asarray((np.abs(X @ self.directions) > self.level).any(axis=1))
+
+
 def sample_live_rows(rows: Rows, n: int, seed: int) -> Array:
     """About n rows that are not zero, or all there are."""
     X = rows.sample(n, seed)
-    live = X.any(axis=1)
+    live = is_live(X)
     if live.all() or len(X) == rows.n_samples:
         return X if live.all() else X[live]
     n_live = int(live.sum())
     if n_live < n / 4:
-        return _sample_among_live(rows, n, seed)
+        return rows.sample(n, seed, where=is_live)  # so few that a plain sample misses them
     X = rows.sample(int(np.ceil(n * n / n_live)), seed)
-    return X[X.any(axis=1)]
-
-
-def _sample_among_live(rows: Rows, n: int, seed: int) -> Array:
-    """N of the rows that are not zero, where these are so few that a plain sample misses them; two passes."""
-    n_live = sum(int(block.any(axis=1).sum()) for block in rows.blocks())
-    chosen = np.zeros(n_live, dtype=bool)
-    chosen[np.random.default_rng(seed).permutation(n_live)[:n]] = True
-    kept, seen = [np.empty((0, rows.n_features), rows.dtype)], 0
-    for block in rows.blocks():
-        live = block[block.any(axis=1)]
-        kept.append(live[chosen[seen : seen + len(live)]])
-        seen += len(live)
-    return np.concatenate(kept)
+    return X[is_live(X)]
 
 
 def missing_directions(X: Array) -> Array:
@@ -46,18 +51,6 @@ def missing_directions(X: Array) -> Array:
         return np.empty((len(gram), 0))
     values, V = np.linalg.eigh(gram)
     return V[:, values <= _RANK_TOL * values[-1]]
-
-
-def _rows_along(rows: Rows, directions: Array, n: int, level: float) -> Array:
-    """The first n rows that have a part along any of the directions; one pass at the most."""
-    kept, n_kept = [np.empty((0, rows.n_features), rows.dtype)], 0
-    for block in rows.blocks():
-        found = block[(np.abs(block @ directions) > level).any(axis=1)]
-        kept.append(found[: n - n_kept])
-        n_kept += len(kept[-1])
-        if n_kept == n:
-            break
-    return np.concatenate(kept)
 
 
 class OrthogonalSample:
@@ -93,7 +86,7 @@ class OrthogonalSample:
         X = np.asarray(X, dtype=np.float64)
         self.missing = missing_directions(X)
         while self.missing.shape[1] and len(X) < (self._rows.n_samples or 0):
-            more = _rows_along(self._rows, self.missing, n_rows, levels[0])
+            more = self._rows.sample(n_rows, self._seed, where=IsAlong(self.missing, levels[0]))
             if len(more) == 0:
                 break  # dead, not seldom
             X = np.concatenate([X, np.asarray(more, dtype=np.float64)])

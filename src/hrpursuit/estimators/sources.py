@@ -1,0 +1,87 @@
+"""From what a user gives to rows: arrays are validated by scikit-learn, everything else is opened and looked at."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import validate_data
+
+from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.progress import Bars
+from hrpursuit.rows import ArrayRows, is_outside_memory, open_rows, survey
+from hrpursuit.rows.open import is_rows
+
+FLOATS = [np.float64, np.float32]
+
+
+def training_rows(model: Any, X: Any) -> Rows:
+    """Rows to fit on: counted, and all of them numbers."""
+    if not is_outside_memory(X):
+        X = validate_data(model, X, dtype=FLOATS, ensure_min_samples=2)
+        return ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None))
+    rows = open_rows(X)
+    survey(rows, name_of(rows))
+    return rows
+
+
+def remember_features(model: Any, rows: Rows) -> None:
+    """Set what scikit-learn sets for arrays; at the end of a fit, so that one that fails changes nothing."""
+    model.n_features_in_ = rows.n_features
+    names = getattr(rows, "feature_names", None)
+    if names is not None:
+        model.feature_names_in_ = np.asarray(names, dtype=object)
+    elif hasattr(model, "feature_names_in_"):
+        del model.feature_names_in_
+
+
+def matching_rows(model: Any, X: Any, **options: Any) -> Rows:
+    """Rows to code with a fitted model; columns that have names are taken by name. Options as for `open_rows`."""
+    if not is_outside_memory(X):
+        return ArrayRows(validate_data(model, X, dtype=FLOATS, reset=False))
+    rows = open_rows(X, **options)
+    known = getattr(model, "feature_names_in_", None)
+    names = getattr(rows, "feature_names", None)
+    if known is not None and names is not None and list(known) != list(names):
+        absent = [str(name) for name in known if name not in names]
+        if absent or is_rows(X):
+            raise ValueError(
+                f"{name_of(rows)} has the columns {', '.join(map(str, names[:20]))}; {type(model).__name__} was fitted "
+                f"on {', '.join(map(str, known[:20]))}"
+                + (f", and {', '.join(absent[:10])} is missing." if absent else ".")
+            )
+        rows = open_rows(X, columns=[str(name) for name in known], **options)
+    check_n_features(rows, model.n_features_in_, type(model).__name__)
+    return rows
+
+
+def check_n_features(rows: Rows, expected: int, name: str) -> None:
+    if rows.n_features != expected:
+        raise ValueError(
+            f"{name_of(rows)} has {rows.n_features} features, but {name} is expecting {expected} features as input."
+        )
+
+
+def name_of(rows: Rows) -> str:
+    """What a message calls the rows."""
+    return str(rows) if type(rows).__str__ is not object.__str__ else "X"
+
+
+def checked(blocks: Iterator[Array], rows: Rows) -> Iterator[Array]:
+    """Results for rows that nobody has looked at yet: those with a gap are refused, named by row and column."""
+    for block in blocks:
+        with np.errstate(over="ignore", invalid="ignore"):
+            is_finite = np.isfinite(block.sum())
+        if not is_finite:
+            survey(rows, name_of(rows))
+        yield block
+
+
+@contextmanager
+def shown(rows: Rows, verbose: int) -> Iterator[None]:
+    """A bar for each pass over rows that are not in memory, from verbose=2 on, unless somebody watches already."""
+    if verbose < 2 or getattr(rows, "watcher", None) is not None:
+        yield
+        return
+    with Bars().watching(rows):
+        yield

@@ -1,0 +1,92 @@
+"""Progress bars, in a terminal or a notebook: one for each stage of a fit, and one for each pass over rows that are not
+in memory.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import TracebackType
+from typing import Any, Self
+
+from hrpursuit.core.protocols import Callback, Iterate
+from hrpursuit.rows.optional import needed
+
+
+class Bars:
+    """Context manager. `callback` shows the stages of a fit; as the watcher of rows it shows passes, with rows a second
+    and the time left. Nothing is shown where there is no terminal and no notebook.
+    """
+
+    def __init__(self, enabled: bool = True) -> None:
+        console = needed("rich.console", "Progress bars", "cli").Console(stderr=True)
+        self.enabled = enabled and (sys.stderr.isatty() or console.is_jupyter)
+        self._progress = _make_progress(console, self.enabled)
+        self._tasks: dict[str, Any] = {}
+        self._pass: Any = None
+        self._n_passes = 0
+
+    @property
+    def callback(self) -> Callback | None:
+        return self._show if self.enabled else None
+
+    def _show(self, iterate: Iterate) -> None:
+        if iterate.stage not in self._tasks:
+            self._tasks[iterate.stage] = self._progress.add_task(iterate.stage, unit="")
+        self._progress.update(self._tasks[iterate.stage], completed=iterate.n_iter, total=iterate.max_iter)
+
+    def begin(self, name: str, n_rows: int | None) -> None:
+        self._n_passes += 1
+        self._pass = self._progress.add_task(f"pass {self._n_passes}: {name}", total=n_rows, unit="rows")
+
+    def advance(self, n_rows: int) -> None:
+        self._progress.advance(self._pass, n_rows)
+
+    def end(self) -> None:
+        self._progress.remove_task(self._pass)
+
+    @contextmanager
+    def watching(self, rows: Any) -> Iterator[Self]:
+        """Show the passes over these rows; those in memory have none to show."""
+        with self:
+            if self.enabled and hasattr(rows, "watcher"):
+                rows.watcher = self
+            try:
+                yield self
+            finally:
+                if getattr(rows, "watcher", None) is self:
+                    rows.watcher = None
+
+    def __enter__(self) -> Self:
+        self._progress.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._progress.stop()
+
+
+def _make_progress(console: Any, enabled: bool) -> Any:
+    rich = needed("rich.progress", "Progress bars", "cli")
+
+    class Amount(rich.ProgressColumn):  # type: ignore[name-defined,misc]
+        """How much is done of how much, and how fast."""
+
+        def render(self, task: Any) -> str:
+            total = "?" if task.total is None else in_short(task.total)
+            done = f"{in_short(task.completed)}/{total}"
+            if not task.fields["unit"]:
+                return done
+            speed = "" if task.speed is None else f", {in_short(task.speed)} {task.fields['unit']}/s"
+            return f"{done} {task.fields['unit']}{speed}"
+
+    columns = (rich.TextColumn("{task.description:<24}"), rich.BarColumn(), Amount(), rich.TimeRemainingColumn())
+    return rich.Progress(*columns, console=console, transient=True, disable=not enabled)
+
+
+def in_short(number: float) -> str:
+    """1234567 as 1.23M; whole numbers below ten thousand as they are."""
+    for size, mark in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e4, "k")):
+        if number >= size:
+            return f"{number / (1e3 if mark == 'k' else size):.3g}{mark}"
+    return f"{number:.0f}"

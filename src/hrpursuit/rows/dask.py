@@ -1,0 +1,215 @@
+"""Rows of a Dask array or DataFrame: every pass is one map over its chunks and a tree sum of small arrays."""
+
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property, partial
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.blas import one_blas_thread
+from hrpursuit.core.protocols import Array, Where
+from hrpursuit.rows.array import ArrayRows, sample_indices
+from hrpursuit.rows.columns import choose_columns
+from hrpursuit.rows.engines import ClusterEngine, Done, Engine, ThreadsEngine, current_client, key_of
+from hrpursuit.rows.source import BlockError, check_shape, float_type
+from hrpursuit.rows.watch import Watcher, pass_name, watched
+
+_NAME = "the Dask collection"
+
+
+class DaskRows:
+    """The rows of a Dask collection, which stay where they are.
+
+    With a distributed client the chunks are persisted, each on its worker, and each pass sends tasks to them; without
+    one Dask's threads serve, and chunks are computed anew in every pass. Only sums of features x features arrays and
+    the working sample come back.
+
+    Parameters
+    ----------
+    collection : dask.array.Array or dask.dataframe.DataFrame
+        An array whose columns are chunked is rechunked, with a warning.
+    columns : sequence of str or None, default=None
+        Columns of a DataFrame, by name; None uses all.
+
+    Attributes
+    ----------
+    n_passes : int
+        Maps over all chunks, or over those that a sample needs.
+    watcher : Watcher or None
+        Told how far each pass has come.
+    """
+
+    def __init__(self, collection: Any, columns: Sequence[str] | None = None) -> None:
+        self.feature_names: list[str] | None = None
+        if hasattr(collection, "to_dask_array"):
+            collection = self._frame(collection, columns)
+        else:
+            collection = self._array(collection)
+        self.collection = collection
+        self.n_samples: int | None = None if self._lengths is None else int(sum(self._lengths))
+        self.n_passes = 0
+        self.watcher: Watcher | None = None
+
+    def __str__(self) -> str:
+        return _NAME
+
+    def _frame(self, frame: Any, columns: Sequence[str] | None) -> Any:
+        if frame.ndim != 2:
+            raise ValueError(f"{_NAME} must be two-dimensional, one sample a row; got a Series.")
+        labels = list(frame.columns)
+        if all(isinstance(label, str) for label in labels):
+            labels = self.feature_names = choose_columns(labels, columns, _NAME)
+        frame = frame[labels]
+        for label in labels:
+            if not hasattr(frame.dtypes[label], "kind") or frame.dtypes[label].kind not in "buif":
+                raise ValueError(
+                    f"{_NAME}: column {label!r} holds {frame.dtypes[label]}, not numbers; leave it out by naming the "
+                    "others (columns=, --columns), or mend it."
+                )
+        kinds = {float_type(np.dtype(frame.dtypes[label]), _NAME) for label in labels}
+        self.n_features = len(labels)
+        self.dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
+        self._lengths: list[int] | None = None
+        return frame
+
+    def _array(self, array: Any) -> Any:
+        check_shape(array.shape, _NAME)
+        self.n_features = array.shape[1]
+        if np.isnan(self.n_features):
+            raise ValueError(f"{_NAME} has an unknown number of columns; call compute_chunk_sizes() first.")
+        self.dtype = float_type(array.dtype, _NAME)
+        if array.numblocks[1] > 1:
+            warnings.warn(
+                f"{_NAME} has its {self.n_features} columns in {array.numblocks[1]} chunks; it is rechunked, since "
+                "each task needs whole rows. Rechunk it before with x.rechunk({1: -1}) to choose how.",
+                stacklevel=4,
+            )
+            array = array.rechunk({0: "auto", 1: -1})
+        lengths = array.chunks[0]
+        self._lengths = None if np.isnan(lengths).any() else [int(n) for n in lengths]
+        return array
+
+    @cached_property
+    def _engine(self) -> Engine:
+        """Made when the rows are first needed: a cluster loads them then."""
+        client = current_client(self.collection)
+        if client is None:
+            return ThreadsEngine(np.ravel(self.collection.to_delayed()).tolist())
+        persisted = self.collection.persist()
+        return ClusterEngine(np.ravel(persisted.to_delayed()).tolist(), client)
+
+    @property
+    def lengths(self) -> list[int]:
+        """Rows of each chunk; counted if need be."""
+        if self._lengths is None:
+            self._lengths = [int(n) for n in self._each(_length, (), "count")]
+            self.n_samples = sum(self._lengths)
+        return self._lengths
+
+    def blocks(self) -> Iterator[Array]:
+        """Chunks one after the other, in blocks; the data is brought here, so that no solver uses this."""
+        return self.map(_itself)
+
+    def sum(self, kernel: Callable[..., tuple[Any, ...]], *args: Any) -> tuple[Any, ...]:
+        self.n_passes += 1
+        name = pass_name(kernel)
+        with watched(self.watcher, name, self.n_samples) as advance:
+            task = _Task(_sum_chunk, self.n_features, self.dtype)
+            total = self._engine.total(task, (kernel, args), name, self._done(advance))
+        if total is None:
+            raise ValueError(f"{_NAME} is empty: it has no rows.")
+        return total
+
+    def map(self, kernel: Callable[..., Any], *args: Any) -> Iterator[Any]:
+        """Kernels on blocks inside the tasks; the results of a few chunks at a time come back."""
+        for parts in self._each(_map_chunk, (kernel, args), pass_name(kernel)):
+            yield from parts
+
+    def sample(self, n: int, seed: int, where: Where | None = None) -> Array:
+        if where is None:
+            lengths = self.lengths
+        else:
+            lengths = [int(found) for found in self._each(_count_where, (where,), "count")]
+        edges = np.cumsum([0, *lengths])
+        chosen = sample_indices(int(edges[-1]), n, seed)
+        if chosen is None:
+            chosen = np.arange(edges[-1])
+        local = [chosen[slice(*np.searchsorted(chosen, edges[i : i + 2]))] - edges[i] for i in range(len(lengths))]
+        parts = self._each(_take, (where,), "sample", local)
+        return np.concatenate([np.empty((0, self.n_features), self.dtype), *parts])
+
+    def _each(self, function: Callable[..., Any], args: tuple[Any, ...], name: str, own: Any = None) -> Iterator[Any]:
+        """Results of a task for each chunk, in order; `own` gives each an argument of its own, chunks with an empty one
+        are left out.
+        """
+        self.n_passes += 1
+        with watched(self.watcher, name, self.n_samples) as advance:
+            task = _Task(function, self.n_features, self.dtype)
+            yield from self._engine.each(task, args, name, own, self._done(advance))
+
+    def _done(self, advance: Callable[[int], None]) -> Done | None:
+        lengths = self._lengths
+        if self.watcher is None:
+            return None
+        return lambda i: advance(0 if lengths is None else lengths[i])
+
+
+def map_lazily(kernel: Callable[..., Array], args: tuple[Any, ...], rows: DaskRows) -> Any:
+    """The kernel on all chunks, as a Dask array that is computed when it is asked for."""
+    array = rows.collection.to_dask_array() if hasattr(rows.collection, "to_dask_array") else rows.collection
+    run = partial(_apply_kernel, kernel=kernel, args=args, dtype=rows.dtype)
+    return array.map_blocks(run, dtype=rows.dtype, name=key_of(pass_name(kernel)))
+
+
+def _apply_kernel(chunk: Array, kernel: Callable[..., Array], args: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
+    with one_blas_thread():
+        return kernel(np.asarray(chunk).astype(dtype, copy=False), *args)
+
+
+class _Task:
+    """A function of a chunk, as an array of the right type, with one thread for its linear algebra."""
+
+    def __init__(self, function: Callable[..., Any], n_features: int, dtype: np.dtype[Any]) -> None:
+        self.function = function
+        self.n_features = n_features
+        self.dtype = dtype
+
+    def __call__(self, i: int, chunk: Any, args: tuple[Any, ...], *own: Any) -> Any:
+        X = np.asarray(chunk)
+        if X.ndim != 2 or X.shape[1] != self.n_features:
+            raise BlockError(
+                f"chunk {i + 1} of {_NAME} has the shape {X.shape}; it must have {self.n_features} columns."
+            )
+        try:
+            X = X.astype(self.dtype, copy=False)
+        except (TypeError, ValueError) as error:
+            raise BlockError(f"chunk {i + 1} of {_NAME} must hold real numbers; got {X.dtype}.") from error
+        with one_blas_thread():
+            return self.function(X, *args, *own)
+
+
+def _itself(X: Array) -> Array:
+    return X
+
+
+def _length(X: Array) -> int:
+    return len(X)
+
+
+def _sum_chunk(X: Array, kernel: Callable[..., tuple[Any, ...]], args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    return ArrayRows(X).sum(kernel, *args) if len(X) else None
+
+
+def _map_chunk(X: Array, kernel: Callable[..., Any], args: tuple[Any, ...]) -> list[Any]:
+    return list(ArrayRows(X).map(kernel, *args))
+
+
+def _count_where(X: Array, where: Where) -> int:
+    return sum(int(found.sum()) for found in ArrayRows(X).map(where))
+
+
+def _take(X: Array, where: Where | None, chosen: Array) -> Array:
+    if where is not None:
+        X = X[np.concatenate(list(ArrayRows(X).map(where)))]
+    return X[chosen]
