@@ -73,8 +73,10 @@ class MiniBatchHRP(SquareDictionary):
         `norm(codes, 1) / norm(codes, 2)`, the relative excess of the latest steps over the steps since the dictionary
         was last learned, smoothed so that each step of `max(10 * n_features, 200)` samples counts for a half. Codes are
         those of the dictionary before the step. It is about 0, within a few percent, while the dictionary fits or is
-        followed, positive when it stops fitting (1.2 when Bernoulli-Gaussian codes of sparsity 0.2 are mixed up
-        altogether), stays so until a new one is found, and is 0 then. It does not depend on the scale of the samples.
+        followed, positive when it stops fitting (it tends to 1.2 when Bernoulli-Gaussian codes of sparsity 0.2 are
+        mixed up altogether, and was seen to reach 0.9 before a new dictionary was found), and is set to 0 when a new
+        one is found. More nonzero codes in the same dictionary raise it too. It does not depend on the scale of the
+        samples.
     certified_ : Certificate
         True in a condition when the dictionary is certified sparse on samples of the window, when it was found there;
         false from the moment it does not fit any more.
