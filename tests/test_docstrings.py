@@ -6,7 +6,7 @@ import re
 import pytest
 
 import hrpursuit
-from hrpursuit import HRP, datasets, estimators, metrics, plots
+from hrpursuit import HRP, MiniBatchHRP, datasets, estimators, metrics, plots
 from hrpursuit.datasets import make_sparse_coded
 
 PUBLIC = {
@@ -20,8 +20,12 @@ PUBLIC = {
     ]
     for name in names
 }
+ESTIMATORS = [HRP, MiniBatchHRP]
 METHODS = {
-    f"HRP.{name}": getattr(HRP, name) for name in vars(HRP) if not name.startswith("_") and callable(getattr(HRP, name))
+    f"{cls.__name__}.{name}": getattr(cls, name)
+    for cls in ESTIMATORS
+    for name in dir(cls)
+    if not name.startswith("_") and getattr(getattr(cls, name), "__module__", "").startswith("hrpursuit")
 }
 
 
@@ -48,15 +52,17 @@ def test_parameters_are_documented_in_order(name, thing):
     assert [parameter for parameter in listed if parameter in signature] == signature
 
 
-def test_fitted_attributes_are_documented():
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_fitted_attributes_are_documented(cls):
     X = make_sparse_coded(100, 5, sparsity=0.3, random_state=0)[0]
-    fitted = {name for name in vars(HRP(random_state=0).fit(X)) if name.endswith("_") and not name.startswith("_")}
-    assert fitted <= set(section(HRP.__doc__, "Attributes"))
+    fitted = {name for name in vars(cls(random_state=0).fit(X)) if name.endswith("_") and not name.startswith("_")}
+    assert fitted <= set(section(cls.__doc__, "Attributes"))
 
 
-def test_defaults_in_docstrings_are_those_of_the_signature():
-    for name, parameter in inspect.signature(HRP).parameters.items():
-        line = next(line for line in HRP.__doc__.splitlines() if line.strip().startswith(f"{name} :"))
+@pytest.mark.parametrize("cls", ESTIMATORS)
+def test_defaults_in_docstrings_are_those_of_the_signature(cls):
+    for name, parameter in inspect.signature(cls).parameters.items():
+        line = next(line for line in cls.__doc__.splitlines() if line.strip().startswith(f"{name} :"))
         documented = re.search(r"default=(.+)$", line).group(1).strip('"')
         assert documented == (
             f"{parameter.default:g}" if isinstance(parameter.default, float) else str(parameter.default)

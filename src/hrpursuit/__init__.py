@@ -2,7 +2,7 @@
 
 from importlib.metadata import PackageNotFoundError, version
 
-from hrpursuit.estimators import HRP, recover_atom, sparse_code
+from hrpursuit.estimators import HRP, MiniBatchHRP, recover_atom, sparse_code
 from hrpursuit.versions import show_versions
 
 try:
@@ -10,4 +10,4 @@ try:
 except PackageNotFoundError:  # a source tree that is not installed
     __version__ = "0+unknown"
 
-__all__ = ["HRP", "recover_atom", "show_versions", "sparse_code"]
+__all__ = ["HRP", "MiniBatchHRP", "recover_atom", "show_versions", "sparse_code"]

@@ -2,7 +2,7 @@
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hrpursuit import HRP
+from hrpursuit import HRP, MiniBatchHRP
 
 ESTIMATORS = [
     HRP(random_state=0),
@@ -11,6 +11,10 @@ ESTIMATORS = [
     HRP(dictionary="complete", scheme="paper", random_state=0),
     HRP(n_nonzero_coefs=1, random_state=0),
     HRP(n_nonzero_coefs=1, dictionary="complete", random_state=0),
+    MiniBatchHRP(random_state=0),
+    MiniBatchHRP(dictionary="complete", random_state=0),
+    MiniBatchHRP(n_nonzero_coefs=1, random_state=0),
+    MiniBatchHRP(n_nonzero_coefs=1, dictionary="complete", random_state=0),
 ]
 
 

@@ -3,5 +3,6 @@
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.estimators.functions import RecoveredAtom, recover_atom, sparse_code
 from hrpursuit.estimators.hrp import HRP
+from hrpursuit.estimators.mini_batch import MiniBatchHRP
 
-__all__ = ["HRP", "HRPOptions", "RecoveredAtom", "recover_atom", "sparse_code"]
+__all__ = ["HRP", "HRPOptions", "MiniBatchHRP", "RecoveredAtom", "recover_atom", "sparse_code"]

@@ -33,10 +33,13 @@ def plain_parameters(model: Any) -> dict[str, Any]:
 
 
 def save_model(model: Any, path: str | PathLike[str]) -> None:
-    """Write a fitted model."""
+    """Write a model; one that learns from a stream may have no dictionary yet."""
     header, arrays = model._to_archive()
     header |= {"format": FORMAT, "version": VERSION, "class": type(model).__name__}
-    arrays |= {"components_": model.components_, "encoder_": model.encoder_}
+    if hasattr(model, "components_"):
+        arrays |= {"components_": model.components_, "encoder_": model.encoder_}
+    else:
+        header["has_components"] = False  # an online model that has not seen enough yet
     if hasattr(model, "feature_names_in_"):
         arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=np.str_)
     with replaced_when_done(path) as temporary, temporary.open("wb") as file:
@@ -54,7 +57,7 @@ def load_model(cls: type[Model], path: str | PathLike[str]) -> Model:
         kind = header["format"], header["version"], header["class"]
     except _DAMAGED as error:
         raise _unreadable(path) from error
-    if kind[:2] != (FORMAT, VERSION):
+    if kind[:2] != (FORMAT, VERSION):  # a version for all classes: each file is written and read by one release
         raise ValueError(
             f"{path} holds a {kind[0]} of version {kind[1]}; this hrpursuit reads {FORMAT} of version {VERSION}. "
             "Fit and save it anew."
@@ -79,11 +82,12 @@ def _model(cls: type[Model], header: dict[str, Any], arrays: dict[str, np.ndarra
         }
         header["parameters"]["options"] = HRPOptions(**options)
     model: Any = cls._from_archive(header, arrays)  # type: ignore[attr-defined]
-    model.components_, model.encoder_ = arrays["components_"], arrays["encoder_"]
-    n = len(model.components_)
-    if not model.components_.shape == model.encoder_.shape == (n, n):
-        raise ValueError("components_ and encoder_ are not square matrices of one size.")
-    model.n_features_in_ = n
+    if header.get("has_components", True):
+        model.components_, model.encoder_ = arrays["components_"], arrays["encoder_"]
+        n = getattr(model, "n_features_in_", len(model.components_))
+        if not model.components_.shape == model.encoder_.shape == (n, n):
+            raise ValueError("components_ and encoder_ are not square matrices of one size.")
+        model.n_features_in_ = n
     if "feature_names_in_" in arrays:
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
     return model

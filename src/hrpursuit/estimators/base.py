@@ -10,12 +10,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._tags import Tags
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from hrpursuit.core.atom_order import ordering_sample
 from hrpursuit.core.certificate import Certificate, certify
 from hrpursuit.core.coding import codes_block
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.estimators.archive import load_model, save_model
-from hrpursuit.estimators.atom_order import ordering_sample
 from hrpursuit.estimators.sources import FLOATS, check_n_features, checked, look_over, matching_rows, name_of, shown
 from hrpursuit.rows import ArrayRows, DaskRows, gather, is_outside_memory, map_lazily, open_rows, survey, write_blocks
 

@@ -24,11 +24,14 @@ def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
 _SCALES = {np.dtype(np.float64): (1e-90, 1e90), np.dtype(np.float32): (1e-10, 1e10)}
 
 
-def check_scale(X: np.ndarray) -> None:
-    """Refuse units in which the arithmetic would over- or underflow; some of the rows will do."""
+def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
+    """Refuse units in which the arithmetic would over- or underflow; some of the rows will do.
+
+    A part of a stream may be as small as it likes: then `smallest` is False.
+    """
     largest = float(np.abs(X).max())
     low, high = _SCALES[X.dtype]
-    if largest > 0 and not low < largest < high:
+    if largest >= high or (smallest and 0 < largest <= low):
         raise ValueError(
             f"the values of X reach {largest:.1g}; in {X.dtype} they must reach between {low:g} and {high:g}. "
             "Use another unit, for instance X / abs(X).max()."

@@ -9,11 +9,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_array
 
+from hrpursuit.core.atom_order import signs
 from hrpursuit.core.coding import codes_block
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.sphere import polish_atom, random_on_sphere, two_stages_on_sphere
-from hrpursuit.estimators.atom_order import signs
 from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale
 from hrpursuit.rows import ArrayRows, gather
 

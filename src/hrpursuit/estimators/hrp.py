@@ -12,6 +12,7 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
+from hrpursuit.core.atom_order import canonical, ordering_sample
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.gpm import STAGE_ONE
@@ -19,7 +20,6 @@ from hrpursuit.core.nucleation import PLANE_SEARCH
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Callback, Rows
 from hrpursuit.estimators.archive import plain_parameters
-from hrpursuit.estimators.atom_order import canonical, ordering_sample
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import (
     check_dict_init,

@@ -1,0 +1,95 @@
+"""The online estimator: how soon it is right again after a sudden change, and what a batch costs.
+
+python benchmarks/online.py
+"""
+
+import numpy as np
+from common import describe_machine, seconds, table, verdict
+from sklearn.utils.validation import validate_data
+
+from hrpursuit import MiniBatchHRP
+from hrpursuit.core.evaluate import value_and_grad
+from hrpursuit.core.manifolds import polar, random_orthogonal
+from hrpursuit.core.objectives import LpNorm
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.rows import ArrayRows
+
+N_SEEDS = 20
+N_BATCHES, BATCH, N_FEATURES = 200, 1000, 50
+
+
+def batches_until_right(dictionary, seed):
+    """Batches of 100 after a change at a random row, until the error is below 0.01 and stays there."""
+    kind = {"n_features": 20, "sparsity": 0.2, "dictionary": dictionary}
+    n_before = 2000 + 100 * int(np.random.default_rng(seed).integers(10))
+    before, _, _ = make_sparse_coded(n_before, random_state=seed, **kind)
+    after, _, truth = make_sparse_coded(4000, random_state=1000 + seed, **kind)
+    model = MiniBatchHRP(dictionary=dictionary, random_state=seed)
+    for batch in np.split(before, len(before) // 100):
+        model.partial_fit(batch)
+    wrong = [
+        dictionary_error(model.partial_fit(batch).components_, truth) >= 0.01
+        for batch in np.split(after, len(after) // 100)
+    ]
+    return 1 + max(np.flatnonzero(wrong), default=-1) + 1, model.n_changes_
+
+
+def change_rows():
+    for dictionary in ("orthogonal", "complete"):
+        found = [batches_until_right(dictionary, seed) for seed in range(N_SEEDS)]
+        needed = [n for n, _ in found]
+        once = sum(n_changes == 1 for _, n_changes in found)
+        figures = (f"{np.median(needed):g}", max(needed), f"{once} of {N_SEEDS}")
+        yield dictionary, *figures, verdict(max(needed) <= 20)
+
+
+def streams():
+    """What the learner treats differently, each with its rows and settings."""
+    n_rows, rng = N_BATCHES * BATCH, np.random.default_rng(0)
+    kind = {"sparsity": 0.2, "random_state": 0}
+    sparse = make_sparse_coded(n_rows, N_FEATURES, **kind)[0]
+    noisy = make_sparse_coded(n_rows, N_FEATURES, snr_db=20, **kind)[0]
+    laplace = rng.laplace(size=(n_rows, N_FEATURES)) @ random_orthogonal(N_FEATURES, rng)
+    yield "exactly sparse", sparse, {}
+    yield "20 dB of noise", noisy, {}
+    yield "Laplace, not sparse", laplace, {}
+    yield "exactly sparse", sparse, {"dictionary": "complete"}
+    yield "20 dB of noise", noisy, {"dictionary": "complete"}
+    yield "Laplace, not sparse", laplace, {"dictionary": "complete"}
+    yield "20 dB, T0 = 5", noisy, {"n_nonzero_coefs": 5}
+
+
+def cost(X, settings):
+    """Seconds for all batches: one Stage One pass with its polar, our step, and the validation within it."""
+    MiniBatchHRP(random_state=0, **settings).fit(X[: 20 * N_FEATURES])  # compiles
+    model = MiniBatchHRP(random_state=0, **settings)
+    W = random_orthogonal(N_FEATURES, np.random.default_rng(1))
+    plain = ours = checks = 0.0
+    for batch in np.split(X, N_BATCHES):  # in turn, so that both see the same machine
+        rows = ArrayRows(batch)
+        plain += seconds(lambda rows=rows: polar(value_and_grad(rows, W, LpNorm(3))[1]), repeats=3)
+        ours += seconds(lambda batch=batch: model.partial_fit(batch))
+        checks += seconds(lambda batch=batch: validate_data(model, batch, dtype=[np.float64, np.float32], reset=False))
+    return plain, ours - checks, checks
+
+
+def cost_rows():
+    for name, X, settings in streams():
+        plain, ours, checks = cost(X, settings)
+        figures = [f"{1e3 * t / N_BATCHES:.2f}" for t in (plain, ours, checks)]
+        dictionary = settings.get("dictionary", "orthogonal")
+        yield f"{name:<19}", dictionary, *figures, f"{ours / plain:.2f}", verdict(ours <= 3 * plain)
+
+
+def main():
+    describe_machine()
+    print("\nA sudden change, 20 features, sparsity 0.2, batches of 100. Asked: an error below 0.01 within 20 batches")
+    table(["dictionary", "median", "most", "one change seen", "reached"], change_rows())
+    print(f"\nA batch of {BATCH} x {N_FEATURES}, mean of {N_BATCHES} with all searches, in milliseconds.")
+    print("Asked: at most 3 times one Stage One pass over it with its polar, validation aside")
+    table(["rows               ", "dictionary", "pass + polar", "batch", "validation", "ratio", "reached"], cost_rows())
+
+
+if __name__ == "__main__":
+    main()

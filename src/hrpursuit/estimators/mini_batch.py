@@ -1,0 +1,259 @@
+"""The estimator for streams: validates, hands the rows to the online learner, sets attributes."""
+
+import dataclasses
+from numbers import Integral, Real
+from os import PathLike
+from typing import Any, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import _fit_context
+from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from hrpursuit.blas import one_blas_thread
+from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.evaluate import gram
+from hrpursuit.estimators.archive import plain_parameters, save_model
+from hrpursuit.estimators.base import SquareDictionary
+from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, check_n_nonzero, check_scale
+from hrpursuit.estimators.compilation import compile_kernels
+from hrpursuit.estimators.learning import draw_seeds
+from hrpursuit.rows import ArrayRows
+from hrpursuit.schemes.online import dictionary, take
+from hrpursuit.schemes.online_state import OnlineSettings, OnlineState, new_state
+
+_PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
+_WINDOW_PER_FEATURE, _SHORTEST_WINDOW = 20, 400
+_WINDOWS_REMEMBERED = 5
+
+
+class MiniBatchHRP(SquareDictionary):
+    """Sparse coding with a square dictionary that is learned from a stream of samples, and follows it.
+
+    Finds unit atoms, one a row of `components_`, such that the codes of the samples are as sparse as possible: X =
+    codes @ components_. Samples come in batches of any size to `partial_fit`; when the dictionary changes, slowly or
+    suddenly, the estimate follows. The result does not depend on how the stream is cut into batches: samples are
+    collected, and the estimate moves on when `n_features`, then 2, 4, 8 times as many have come, then every `max(10 *
+    n_features, 200)` samples.
+
+    Parameters
+    ----------
+    n_nonzero_coefs : int or None, default=None
+        Nonzero codes a sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest,
+        and the dictionary is fitted to such codes.
+    dictionary : {"orthogonal", "complete"}, default="orthogonal"
+        Orthonormal atoms, or any linearly independent ones.
+    forgetting : float or None, default=None
+        Factor in (0, 1] by which the weight of a sample in the running sums shrinks with each sample that follows it;
+        1 never forgets. None means `1 - 1 / (5 * window)`: about five windows are remembered. The nearer to 1, the less
+        noise, and the further the estimate lags behind a dictionary that drifts.
+    window : int or None, default=None
+        Most recent samples that are kept for the plane search and the polish, at least `n_features`. None means
+        `max(20 * n_features, 400)`.
+    random_state : int, RandomState instance or None, default=None
+        Draws the start and the moves of the plane search, once, at the first samples.
+
+    Attributes
+    ----------
+    components_ : array of shape (n_features, n_features)
+        The atoms, one a row, of unit norm, once `n_features` samples have been seen. The first time a search ends they
+        are ordered as those of :class:`HRP`, on the window. From then on they keep their places and signs, also when a
+        new dictionary is found: each new atom takes the place of an old one, the most similar as far as possible.
+    encoder_ : array of shape (n_features, n_features)
+        The codes are `X @ encoder_` before any threshold.
+    n_samples_seen_ : int
+        Samples given so far.
+    n_steps_ : int
+        Times that the estimate has moved on. The samples since the last time wait for the next.
+    n_changes_ : int
+        Times that the dictionary did not fit the samples any more, so that a new one was looked for.
+    drift_ : float
+        How much less sparse the codes of the latest samples are than they were: with the mean over samples of
+        `norm(codes, 1) / norm(codes, 2)`, the relative excess of the latest steps over the steps since the dictionary
+        was last learned, smoothed so that each step of `max(10 * n_features, 200)` samples counts for a half. Codes are
+        those of the dictionary before the step. It is about 0, within a few percent, while the dictionary fits or is
+        followed, positive when it stops fitting (it tends to 1.2 when Bernoulli-Gaussian codes of sparsity 0.2 are
+        mixed up altogether, and was seen to reach 0.9 before a new dictionary was found), and is set to 0 when a new
+        one is found. More nonzero codes in the same dictionary raise it too. It does not depend on the scale of the
+        samples.
+    certified_ : Certificate
+        True in a condition when the dictionary is certified sparse on samples of the window, when it was found there;
+        false from the moment it does not fit any more.
+    n_features_in_ : int
+    feature_names_in_ : array of shape (n_features_in_,)
+        Defined when X has feature names that are all strings.
+
+    See Also
+    --------
+    HRP : For samples that are all there.
+
+    Notes
+    -----
+    With linearly dependent features a complete dictionary does not exist. `fit` says so; `partial_fit`, which cannot
+    know what is to come, fills in for what is missing until the samples span the space.
+
+    Examples
+    --------
+    >>> from hrpursuit import MiniBatchHRP
+    >>> from hrpursuit.datasets import make_sparse_coded
+    >>> from hrpursuit.metrics import dictionary_error
+    >>> X, codes, components = make_sparse_coded(1000, 20, sparsity=0.2, random_state=0)
+    >>> online = MiniBatchHRP(random_state=0)
+    >>> for batch in X.reshape(10, 100, 20):
+    ...     online = online.partial_fit(batch)
+    >>> online.n_samples_seen_, bool(online.certified_)
+    (1000, True)
+    >>> dictionary_error(online.components_, components) < 1e-12
+    True
+    """
+
+    _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - scikit-learn's own declaration
+        "n_nonzero_coefs": [Interval(Integral, 1, None, closed="left"), None],
+        "dictionary": [StrOptions({"orthogonal", "complete"})],
+        "forgetting": [Interval(Real, 0, 1, closed="right"), None],
+        "window": [Interval(Integral, 1, None, closed="left"), None],
+        "random_state": ["random_state"],
+    }
+    _state: OnlineState
+
+    def __init__(
+        self,
+        n_nonzero_coefs: int | None = None,
+        *,
+        dictionary: Literal["orthogonal", "complete"] = "orthogonal",
+        forgetting: float | None = None,
+        window: int | None = None,
+        random_state: int | np.random.RandomState | None = None,
+    ) -> None:
+        self.n_nonzero_coefs = n_nonzero_coefs
+        self.dictionary = dictionary
+        self.forgetting = forgetting
+        self.window = window
+        self.random_state = random_state
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Forget everything, then learn the dictionary from the samples X as a stream.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Samples, one a row, at least as many as features. float32 and float64 are kept, other numbers become
+            float64.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : MiniBatchHRP
+        """
+        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
+        check_enough_samples(X.shape[0], X.shape[1], type(self).__name__)
+        check_scale(X)
+        if self.dictionary == "complete":
+            check_full_rank(gram(ArrayRows(X)), X, getattr(self, "feature_names_in_", None))
+        return self._take(X, self._begin(X))
+
+    @_fit_context(prefer_skip_nested_validation=True)
+    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:
+        """Go on learning with the samples X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            The next samples of the stream, one a row; one is enough.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : MiniBatchHRP
+            `transform` raises NotFittedError until n_features samples have been seen.
+        """
+        first = not hasattr(self, "_state")
+        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=first)
+        check_scale(X, smallest=False)
+        return self._take(X, self._begin(X) if first else self._state)
+
+    def _begin(self, X: np.ndarray) -> OnlineState:
+        """A learner that has seen nothing."""
+        n = X.shape[1]
+        check_n_nonzero(self.n_nonzero_coefs, n)
+        window = max(_WINDOW_PER_FEATURE * n, _SHORTEST_WINDOW) if self.window is None else int(self.window)
+        if window < n:
+            raise ValueError(f"window must be at least {n}, the number of features; got {window}.")
+        forgetting = 1 - 1 / (_WINDOWS_REMEMBERED * window) if self.forgetting is None else float(self.forgetting)
+        settings = OnlineSettings(
+            n_features=n,
+            complete=self.dictionary == "complete",
+            n_nonzero=None if self.n_nonzero_coefs is None else int(self.n_nonzero_coefs),
+            forgetting=forgetting,
+            window=window,
+            seed=draw_seeds(self.random_state, 1)[0],
+        )
+        compile_kernels()
+        self._dtype = X.dtype
+        for name in ("components_", "encoder_"):
+            self.__dict__.pop(name, None)
+        return new_state(settings)
+
+    def _take(self, X: np.ndarray, state: OnlineState) -> Self:
+        n_steps = state.n_steps
+        self._state = state
+        take(state, X)
+        self._set_attributes(moved=state.n_steps > n_steps)
+        return self
+
+    def _set_attributes(self, *, moved: bool) -> None:
+        state = self._state
+        if moved:
+            with one_blas_thread():
+                components, encoder = dictionary(state)
+            self.components_ = components.astype(self._dtype)
+            self.encoder_ = encoder.astype(self._dtype)
+        self.n_samples_seen_, self.n_steps_, self.n_changes_ = state.n_seen, state.n_steps, state.n_changes
+        self.drift_, self.certified_ = state.drift, state.certificate
+
+    def save(self, path: str | PathLike[str]) -> None:
+        """Write the model with all that it needs to go on, without pickle: arrays and text only. Also before
+        `components_` is there. A random state that is no number is not kept; the seed drawn from it is.
+
+        Parameters
+        ----------
+        path : path-like
+            Where to; `.npz` is not added. The file appears whole or not at all.
+        """
+        check_is_fitted(self, "n_samples_seen_")
+        save_model(self, path)
+
+    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        state = self._state
+        certificate = dataclasses.asdict(state.certificate)
+        pairs = {name: certificate.pop(name) for name in _PAIRS}
+        header = {
+            "parameters": plain_parameters(self),
+            "settings": dataclasses.asdict(state.settings),
+            "state": state.numbers(),
+            "certified_": certificate,
+            "dtype": self._dtype.name,
+        }
+        return header, pairs | {f"state_{name}": getattr(state, name) for name in state.shapes()}
+
+    @classmethod
+    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        model = cls(**header["parameters"])
+        certificate: dict[str, Any] = header["certified_"] | {name: arrays[name] for name in _PAIRS}
+        state = new_state(OnlineSettings(**header["settings"]))
+        state.certificate = Certificate(**certificate)
+        for name in state.numbers():
+            setattr(state, name, header["state"][name])
+        for name in state.shapes():
+            setattr(state, name, arrays[f"state_{name}"])
+        state.check()
+        if header["dtype"] not in ("float32", "float64"):
+            raise ValueError(f"dtype must be float32 or float64; got {header['dtype']}.")
+        model._state, model._dtype = state, np.dtype(header["dtype"])
+        model.n_features_in_ = state.settings.n_features
+        model._set_attributes(moved=False)
+        return model
