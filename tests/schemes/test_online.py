@@ -9,10 +9,10 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.schemes.online import dictionary, take
-from hrpursuit.schemes.online_follow import _turn, _turned, whiten_codes
-from hrpursuit.schemes.online_state import OnlineSettings, new_state
-from hrpursuit.schemes.online_watch import row_norms, sparsity
+from hrpursuit.schemes.online.follow import _turn, _turned, whiten_codes
+from hrpursuit.schemes.online.learner import dictionary, take
+from hrpursuit.schemes.online.state import OnlineSettings, new_state
+from hrpursuit.schemes.online.watch import row_norms, sparsity
 
 
 def learner(n_features, complete=False, **changes):

@@ -20,8 +20,8 @@ from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, c
 from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.estimators.learning import draw_seeds
 from hrpursuit.rows import ArrayRows
-from hrpursuit.schemes.online import dictionary, take
-from hrpursuit.schemes.online_state import OnlineSettings, OnlineState, new_state
+from hrpursuit.schemes.online.learner import dictionary, take
+from hrpursuit.schemes.online.state import OnlineSettings, OnlineState, new_state
 
 _PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
 _WINDOW_PER_FEATURE, _SHORTEST_WINDOW = 20, 400

@@ -13,8 +13,8 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows, MappedRows
 from hrpursuit.schemes.exact import Setup, search
-from hrpursuit.schemes.online_follow import second_moment
-from hrpursuit.schemes.online_state import OnlineState
+from hrpursuit.schemes.online.follow import second_moment
+from hrpursuit.schemes.online.state import OnlineState
 from hrpursuit.schemes.stages import StageLog, Stopper
 from hrpursuit.schemes.working_sample import CompleteSample, OrthogonalSample, missing_directions
 

@@ -18,7 +18,7 @@ from hrpursuit.core.nucleation import Outcome
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.fixed_sparsity import relative_error
-from hrpursuit.schemes.online_follow import (
+from hrpursuit.schemes.online.follow import (
     begin_dense,
     begin_fixed,
     begin_noisy,
@@ -28,9 +28,9 @@ from hrpursuit.schemes.online_follow import (
     remember,
     unit_atoms,
 )
-from hrpursuit.schemes.online_search import Found, search_window, whitening_root, window_has_exact_atom
-from hrpursuit.schemes.online_state import OnlineState
-from hrpursuit.schemes.online_watch import (
+from hrpursuit.schemes.online.search import Found, search_window, whitening_root, window_has_exact_atom
+from hrpursuit.schemes.online.state import OnlineState
+from hrpursuit.schemes.online.watch import (
     Sparsity,
     follow_drift,
     follow_level,

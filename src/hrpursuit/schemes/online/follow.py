@@ -13,7 +13,7 @@ from hrpursuit.core.objectives import LpNorm
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.procrustes import noise_level
 from hrpursuit.core.protocols import Array
-from hrpursuit.schemes.online_state import OnlineState
+from hrpursuit.schemes.online.state import OnlineState
 
 _THRESHOLD = HRPOptions().threshold
 _SMALLEST_SHARE = 0.25  # of the rms of its column, that a code must have to count in noise

@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 
 from hrpursuit.core.protocols import Array
-from hrpursuit.schemes.online_state import OnlineState
+from hrpursuit.schemes.online.state import OnlineState
 
 _DEVIATIONS = 6.0  # of a step's sparsity, that are no accident
 _LEAST_EXCESS = 0.02  # relative, that is worth starting over

@@ -84,7 +84,7 @@ class OnlineState:
     zero_level : float
         Size of a zero in the codes of a unit atom.
     level, variance : float
-        Of the sparsity of recent steps (see `online_watch`) since the dictionary was learned: mean, and variance from
+        Of the sparsity of recent steps (see `watch`) since the dictionary was learned: mean, and variance from
         step to step.
     evidence : float
         Standard deviations by which the steps were less sparse than that, summed up.

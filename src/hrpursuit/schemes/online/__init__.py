@@ -1,0 +1,1 @@
+"""The learner that goes through a stream of rows once, and follows its dictionary."""
