@@ -1,7 +1,11 @@
-"""The online estimator: how soon it is right again after a sudden change, and what a batch costs.
+"""The online estimator: how soon it is right again after a sudden change, what an interruption changes (nothing), and
+what a batch costs.
 
-python benchmarks/online.py
+Run `python benchmarks/online.py`.
 """
+
+import tempfile
+from pathlib import Path
 
 import numpy as np
 from common import describe_machine, seconds, table, verdict
@@ -82,10 +86,29 @@ def cost_rows():
         yield f"{name:<19}", dictionary, *figures, f"{ours / plain:.2f}", verdict(ours <= 3 * plain)
 
 
+def resume_rows():
+    """A stream that is saved, forgotten and loaded again after every few batches, against one that is not."""
+    with tempfile.TemporaryDirectory() as folder:
+        for name, X, settings in streams():
+            batches = np.split(X[:30_000], 60)
+            whole, parts = (MiniBatchHRP(random_state=0, **settings) for _ in range(2))
+            for i, batch in enumerate(batches):
+                whole.partial_fit(batch)
+                parts.partial_fit(batch[:123]).partial_fit(batch[123:])
+                if i % 7 == 0:
+                    parts.save(Path(folder) / "state")
+                    parts = MiniBatchHRP.load(Path(folder) / "state")
+            same = np.array_equal(whole.components_, parts.components_) and whole.drift_ == parts.drift_
+            difference = f"{np.abs(whole.components_ - parts.components_).max():g}"
+            yield f"{name:<19}", settings.get("dictionary", "orthogonal"), difference, verdict(same)
+
+
 def main():
     describe_machine()
     print("\nA sudden change, 20 features, sparsity 0.2, batches of 100. Asked: an error below 0.01 within 20 batches")
     table(["dictionary", "median", "most", "one change seen", "reached"], change_rows())
+    print("\nSaved and loaded again nine times in 60 batches, and cut otherwise, against a run that was not")
+    table(["rows               ", "dictionary", "largest difference", "bit for bit"], resume_rows())
     print(f"\nA batch of {BATCH} x {N_FEATURES}, mean of {N_BATCHES} with all searches, in milliseconds.")
     print("Asked: at most 3 times one Stage One pass over it with its polar, validation aside")
     table(["rows               ", "dictionary", "pass + polar", "batch", "validation", "ratio", "reached"], cost_rows())

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 
+import dask.array as da
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,6 +20,7 @@ from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
+from hrpursuit.rows import open_rows
 
 ONES = ("orthogonal", "complete")
 
@@ -442,3 +444,39 @@ class TestOddData:
     def test_a_window_smaller_than_a_step(self):
         X, _, W = make_sparse_coded(3000, 8, sparsity=0.2, random_state=0)
         assert dictionary_error(feed(MiniBatchHRP(window=60, random_state=0), X).components_, W) < 1e-9
+
+
+class TestRowsOutsideMemory:
+    X = make_sparse_coded(3000, 8, sparsity=0.3, random_state=0)[0]
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    def test_a_file_is_learned_as_an_array_is(self, dictionary, tmp_path):
+        np.save(tmp_path / "x.npy", self.X)
+        expected = MiniBatchHRP(dictionary=dictionary, random_state=0).fit(self.X)
+        for data in (tmp_path / "x.npy", da.from_array(self.X, chunks=(700, -1)), lambda: iter([self.X])):
+            model = MiniBatchHRP(dictionary=dictionary, random_state=0).fit(data)
+            assert_array_equal(model.components_, expected.components_)
+            model = MiniBatchHRP(dictionary=dictionary, random_state=0).partial_fit(self.X[:500])
+            model.partial_fit(open_rows(lambda: iter([self.X[500:]])))
+            assert_array_equal(model.components_, expected.components_)
+            assert model.n_samples_seen_ == 3000
+
+    def test_names_of_a_file_are_kept(self, tmp_path):
+        frame = pd.DataFrame(self.X, columns=[f"s{i}" for i in range(8)])
+        frame.to_parquet(tmp_path / "x.parquet")
+        model = MiniBatchHRP(random_state=0).partial_fit(tmp_path / "x.parquet")
+        assert list(model.feature_names_in_) == list(frame.columns)
+        model.partial_fit(frame)
+
+    def test_a_stream_that_breaks_leaves_everything_as_it_was(self):
+        def breaking():
+            yield self.X[:1000]
+            raise OSError("the line is dead")
+
+        model = MiniBatchHRP(random_state=0).partial_fit(self.X)
+        before, drift = model.components_.copy(), model.drift_
+        for go_on in (model.partial_fit, model.fit):
+            with pytest.raises(OSError, match=r"block 2 .*the line is dead"):
+                go_on(breaking)
+            assert_array_equal(model.components_, before)
+            assert (model.n_samples_seen_, model.drift_, model._state.n_seen) == (3000, drift, 3000)

@@ -1,25 +1,28 @@
 """The estimator for streams: validates, hands the rows to the online learner, sets attributes."""
 
+import copy
 import dataclasses
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.base import _fit_context
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hrpursuit.blas import one_blas_thread
+from hrpursuit.core.atom_order import ordering_sample
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.evaluate import gram
+from hrpursuit.core.protocols import Rows
 from hrpursuit.estimators.archive import plain_parameters, save_model
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, check_n_nonzero, check_scale
 from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.estimators.learning import draw_seeds
-from hrpursuit.rows import ArrayRows
+from hrpursuit.estimators.sources import FLOATS, look_over, matching_rows, remember_features, training_rows
+from hrpursuit.rows import is_outside_memory
 from hrpursuit.schemes.online.learner import dictionary, take
 from hrpursuit.schemes.online.state import OnlineSettings, OnlineState, new_state
 
@@ -116,6 +119,7 @@ class MiniBatchHRP(SquareDictionary):
         "random_state": ["random_state"],
     }
     _state: OnlineState
+    n_steps_: int
 
     def __init__(
         self,
@@ -133,12 +137,12 @@ class MiniBatchHRP(SquareDictionary):
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: None = None) -> Self:
+    def fit(self, X: Any, y: None = None) -> Self:
         """Forget everything, then learn the dictionary from the samples X as a stream.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
             Samples, one a row, at least as many as features. float32 and float64 are kept, other numbers become
             float64.
         y : None
@@ -148,20 +152,26 @@ class MiniBatchHRP(SquareDictionary):
         -------
         self : MiniBatchHRP
         """
-        X = validate_data(self, X, dtype=[np.float64, np.float32], ensure_min_samples=2)
-        check_enough_samples(X.shape[0], X.shape[1], type(self).__name__)
-        check_scale(X)
+        rows = training_rows(self, X)
+        look_over(rows)
+        check_enough_samples(rows.n_samples or 0, rows.n_features, type(self).__name__)
+        sample = ordering_sample(rows)
+        check_scale(sample)
         if self.dictionary == "complete":
-            check_full_rank(gram(ArrayRows(X)), X, getattr(self, "feature_names_in_", None))
-        return self._take(X, self._begin(X))
+            check_full_rank(gram(rows), sample, getattr(rows, "feature_names", None))
+        state = self._new_state(rows.n_features)
+        for block in rows.blocks():
+            take(state, block)
+        remember_features(self, rows)
+        return self._go_on(state, rows.dtype)
 
     @_fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X: ArrayLike, y: None = None) -> Self:
+    def partial_fit(self, X: Any, y: None = None) -> Self:
         """Go on learning with the samples X.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples, n_features)
+        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
             The next samples of the stream, one a row; one is enough.
         y : None
             Ignored.
@@ -172,13 +182,27 @@ class MiniBatchHRP(SquareDictionary):
             `transform` raises NotFittedError until n_features samples have been seen.
         """
         first = not hasattr(self, "_state")
-        X = validate_data(self, X, dtype=[np.float64, np.float32], reset=first)
+        if is_outside_memory(X):
+            return self._take_rows(training_rows(self, X) if first else matching_rows(self, X), first)
+        X = validate_data(self, X, dtype=FLOATS, reset=first)
         check_scale(X, smallest=False)
-        return self._take(X, self._begin(X) if first else self._state)
+        state = self._new_state(X.shape[1]) if first else self._state
+        take(state, X)
+        return self._go_on(state, X.dtype if first else self._dtype)
 
-    def _begin(self, X: np.ndarray) -> OnlineState:
-        """A learner that has seen nothing."""
-        n = X.shape[1]
+    def _take_rows(self, rows: Rows, first: bool) -> Self:
+        """As for an array, block by block; rows that cannot be read to their end leave everything as it was."""
+        look_over(rows)
+        check_scale(ordering_sample(rows), smallest=False)
+        state = self._new_state(rows.n_features) if first else copy.deepcopy(self._state)
+        for block in rows.blocks():
+            take(state, block)
+        if first:
+            remember_features(self, rows)
+        return self._go_on(state, rows.dtype if first else self._dtype)
+
+    def _new_state(self, n: int) -> OnlineState:
+        """A learner that has seen nothing of its n features."""
         check_n_nonzero(self.n_nonzero_coefs, n)
         window = max(_WINDOW_PER_FEATURE * n, _SHORTEST_WINDOW) if self.window is None else int(self.window)
         if window < n:
@@ -193,21 +217,21 @@ class MiniBatchHRP(SquareDictionary):
             seed=draw_seeds(self.random_state, 1)[0],
         )
         compile_kernels()
-        self._dtype = X.dtype
-        for name in ("components_", "encoder_"):
-            self.__dict__.pop(name, None)
         return new_state(settings)
 
-    def _take(self, X: np.ndarray, state: OnlineState) -> Self:
-        n_steps = state.n_steps
-        self._state = state
-        take(state, X)
-        self._set_attributes(moved=state.n_steps > n_steps)
+    def _go_on(self, state: OnlineState, dtype: np.dtype) -> Self:
+        """Make this the learner, and show what it has learned."""
+        moved = getattr(self, "_state", None) is not state or state.n_steps != self.n_steps_
+        self._state, self._dtype = state, dtype
+        self._set_attributes(moved=moved)
         return self
 
     def _set_attributes(self, *, moved: bool) -> None:
         state = self._state
-        if moved:
+        if moved and state.n_steps == 0:
+            for name in ("components_", "encoder_"):
+                self.__dict__.pop(name, None)
+        elif moved:
             with one_blas_thread():
                 components, encoder = dictionary(state)
             self.components_ = components.astype(self._dtype)
