@@ -40,7 +40,7 @@ def make_rows(n_rows: int) -> da.Array:
 @contextmanager
 def workers(n_workers: int) -> Iterator[Client]:
     with (
-        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit=None) as cluster,
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", memory_limit=None) as cluster,
         Client(cluster) as client,
     ):
         yield client

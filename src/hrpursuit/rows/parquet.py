@@ -9,6 +9,7 @@ from hrpursuit.rows.columns import arrow_float_type, arrow_to_array, choose_colu
 from hrpursuit.rows.optional import needed
 from hrpursuit.rows.source import Source, repacked
 
+_BATCH = 1 << 14  # rows decoded at once: its columns stay in cache while they are put side by side
 _INDEX = "__index_level_"  # how pandas names an index that has no name
 
 
@@ -67,5 +68,5 @@ class ParquetSource(Source):
     def _batches(self, n_rows: int) -> Iterator[Array]:
         for path in self.files:
             with self._parquet.ParquetFile(path, pre_buffer=False) as file:
-                for batch in file.iter_batches(n_rows, columns=self.columns, use_threads=False):
+                for batch in file.iter_batches(min(n_rows, _BATCH), columns=self.columns, use_threads=False):
                     yield arrow_to_array(batch.select(self.columns), self.dtype)

@@ -80,7 +80,9 @@ def _write_csv(path: Path, pieces: Iterator[Array], names: list[str], dtype: np.
 
 def _write_parquet(path: Path, pieces: Iterator[Array], names: list[str], dtype: np.dtype[Any], group: int) -> int:
     schema, n_rows = _schema(names, dtype), 0
-    with needed("pyarrow.parquet", "Parquet files", "files").ParquetWriter(path, schema) as writer:
+    with needed("pyarrow.parquet", "Parquet files", "files").ParquetWriter(
+        path, schema, use_dictionary=False
+    ) as writer:
         for batch in _arrow_batches(pieces, schema):
             writer.write_batch(batch)
             n_rows += batch.num_rows

@@ -11,6 +11,7 @@ from hrpursuit.core.settle import settle_complete, settle_orthogonal
 from hrpursuit.rows import ArrayRows
 
 _FEWEST_ROWS = 200  # of a working sample, however few the features
+_NEARLY_ALL = 0.9  # share of rows that are not zero from which on a second draw is not worth it
 _RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest
 
 
@@ -34,9 +35,9 @@ def sample_live_rows(rows: Rows, n: int, seed: int) -> Array:
     """About n rows that are not zero, or all there are."""
     X = rows.sample(n, seed)
     live = is_live(X)
-    if live.all() or len(X) == rows.n_samples:
-        return X if live.all() else X[live]
     n_live = int(live.sum())
+    if n_live >= _NEARLY_ALL * len(X) or len(X) == rows.n_samples:
+        return X if n_live == len(X) else X[live]
     if n_live < n / 4:
         return rows.sample(n, seed, where=is_live)  # so few that a plain sample misses them
     X = rows.sample(int(np.ceil(n * n / n_live)), seed)

@@ -1,0 +1,98 @@
+"""The same rows in memory, in files of all kinds and on a Dask cluster: the dictionaries, and the time of each fit.
+
+Run `python benchmarks/places.py [--rows 200000]`.
+"""
+
+import argparse
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+from common import describe_machine, seconds, table, verdict
+from distributed import Client, LocalCluster
+
+from hrpursuit import HRP
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.rows import open_rows, write_blocks
+
+N_FEATURES, SPARSITY, SAME = 30, 0.2, 1e-9
+TASKS = {
+    "exact, orthogonal": {},
+    "exact, complete": {"dictionary": "complete"},
+    "noisy, orthogonal": {},
+    "paper's scheme": {"scheme": "paper"},
+}
+
+
+def make_data(task: str, n_rows: int) -> np.ndarray:
+    kind = "complete" if "complete" in task else "orthogonal"
+    snr_db = 20 if "noisy" in task else None
+    return make_sparse_coded(n_rows, N_FEATURES, sparsity=SPARSITY, dictionary=kind, snr_db=snr_db, random_state=0)[0]
+
+
+@contextmanager
+def two_processes() -> Iterator[None]:
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
+        Client(cluster),
+    ):
+        yield
+
+
+def load_chunk(path: str, block_info=None) -> np.ndarray:
+    (start, stop), _ = block_info[None]["array-location"]
+    return open_rows(path).source.span(start, stop)
+
+
+def places(X: np.ndarray, folder: Path) -> Iterator[tuple[str, object]]:
+    """Where the rows are, and what is given to the estimator."""
+    yield "memory", X
+    yield "blocks of 997 rows", lambda: (X[start : start + 997] for start in range(0, len(X), 997))
+    for suffix in (".npy", ".h5", ".zarr", ".parquet", ".csv"):
+        path = folder / f"x{suffix}"
+        write_blocks(path, iter([X]), [f"x{i}" for i in range(N_FEATURES)], X.dtype)
+        yield suffix, path
+    chunks = tuple(len(part) for part in np.array_split(X, 16))
+    lazy = da.map_blocks(
+        load_chunk, str(folder / "x.npy"), chunks=(chunks, (N_FEATURES,)), dtype=X.dtype, meta=np.empty((0, 0))
+    )
+    yield "Dask, threads", lazy
+    with two_processes():
+        yield "Dask, two processes", lazy
+
+
+def cells(task: str, n_rows: int) -> Iterator[tuple[object, ...]]:
+    X = make_data(task, n_rows)
+    expected, first = None, 0.0
+    with tempfile.TemporaryDirectory() as folder:
+        for place, data in places(X, Path(folder)):
+            rows = open_rows(data)
+            model = HRP(random_state=0, **TASKS[task])
+            taken = seconds(lambda model=model, rows=rows: model.fit(rows))
+            if expected is None:
+                model.fit(X)
+                taken = seconds(lambda model=model: model.fit(X))
+                expected, first = model.components_, taken
+            difference = dictionary_error(model.components_, expected)
+            n_passes = getattr(rows, "n_passes", "")
+            ok = verdict(difference <= SAME)
+            yield f"{place:<19}", bool(model.certified_), f"{difference:.0e}", n_passes, f"{taken / first:.1f}", ok
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=200_000)
+    n_rows = parser.parse_args().rows
+    describe_machine()
+    for task in TASKS:
+        print(f"\n{task}: {n_rows} rows of {N_FEATURES} features")
+        header = ["where              ", "certified", "difference", "passes", "time, memory = 1", f"at most {SAME:g}"]
+        table(header, cells(task, n_rows))
+
+
+if __name__ == "__main__":
+    main()
