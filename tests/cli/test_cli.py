@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
 
-from hrpursuit import HRP
+from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.cli.main import run
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
+from hrpursuit.rows import open_rows
 
 X, CODES, W = make_sparse_coded(300, 8, sparsity=0.3, random_state=0)
 NAMES = [f"s{i}" for i in range(8)]
@@ -85,6 +86,16 @@ def test_json_of_encode_and_decode(tmp_path, capsys):
         == 0
     )
     assert json.loads(capsys.readouterr().out)["n_samples"] == 300
+
+
+def test_models_of_the_online_estimator(tmp_path):
+    write(tmp_path / "x.npy")
+    model = MiniBatchHRP(random_state=0).partial_fit(X)
+    model.save(tmp_path / "m.npz")
+    arguments = ["-m", str(tmp_path / "m.npz"), "-o"]
+    assert run(["encode", str(tmp_path / "x.npy"), *arguments, str(tmp_path / "c.zarr")]) == 0
+    assert run(["decode", str(tmp_path / "c.zarr"), *arguments, str(tmp_path / "b.h5")]) == 0
+    assert_allclose(next(open_rows(tmp_path / "b.h5").blocks()), X, atol=1e-12)
 
 
 def test_demo(tmp_path, capsys):

@@ -3,9 +3,12 @@
 import io
 import time
 import tracemalloc
+import warnings
 
 import dask.array as da
 import dask.dataframe as dd
+import nbclient
+import nbformat
 import numpy as np
 import pandas as pd
 import pytest
@@ -13,7 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
-from hrpursuit.progress import Bars, in_short
+from hrpursuit.progress import in_short
 from hrpursuit.rows import open_rows
 
 X, _, W = make_sparse_coded(3000, 8, sparsity=0.3, random_state=0)
@@ -252,6 +255,14 @@ class TestProgress:
             "3T",
         ]
 
-    def test_a_notebook_has_no_terminal_but_shows_bars(self, monkeypatch):
-        monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
-        assert Bars().enabled
+    def test_a_notebook_has_no_terminal_but_shows_bars(self, tmp_path):
+        """A real one: a kernel runs the cell, and the bars are a widget in its output."""
+        np.save(tmp_path / "x.npy", X)
+        code = "from hrpursuit import HRP\nHRP(random_state=0, verbose=2).fit('x.npy').score('x.npy')"
+        notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of the machinery around the kernel
+            nbclient.NotebookClient(notebook, timeout=120, resources={"metadata": {"path": str(tmp_path)}}).execute()
+        kinds = [kind for output in notebook.cells[0].outputs for kind in output.get("data", {})]
+        assert "application/vnd.jupyter.widget-view+json" in kinds
+        assert "warn" not in str([output.get("text") for output in notebook.cells[0].outputs]).lower()

@@ -2,10 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
+from hrpursuit import HRP, MiniBatchHRP
+from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.rows.optional import needed
 
 KINDS = ".npy, .csv, .parquet or a folder of these, .h5, .hdf5 or .zarr"
@@ -22,6 +25,16 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     dataset = click.option("--dataset", help="Which array of an HDF5 file or Zarr group; not needed if it has one.")
     return header(dataset(command))
+
+
+def load_any(path: Path) -> SquareDictionary:
+    """A model of either estimator."""
+    try:
+        return HRP.load(path)
+    except ValueError as error:
+        if "holds a MiniBatchHRP" not in str(error):
+            raise
+    return MiniBatchHRP.load(path)
 
 
 @contextmanager

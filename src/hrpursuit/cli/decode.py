@@ -4,8 +4,7 @@ from pathlib import Path
 
 import click
 
-from hrpursuit import HRP
-from hrpursuit.cli.data import KINDS, reading_options
+from hrpursuit.cli.data import KINDS, load_any, reading_options
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.files import check_writable
 from hrpursuit.progress import Bars
@@ -17,7 +16,12 @@ from hrpursuit.rows.writers import check_suffix
 @click.command()
 @click.argument("codes", type=click.Path(path_type=Path))
 @click.option(
-    "-m", "--model", "model_path", type=click.Path(path_type=Path), required=True, help="From `hrpursuit fit`."
+    "-m",
+    "--model",
+    "model_path",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="From `hrpursuit fit`, or saved by an estimator.",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Samples: {KINDS}.")
 @reading_options
@@ -26,7 +30,7 @@ def decode(codes: Path, model_path: Path, out: Path, header: Header, dataset: st
     """Write the samples that CODES stand for in the dictionary of a model, block by block."""
     check_suffix(out)
     check_writable(out, codes, model_path)
-    model = HRP.load(model_path)
+    model = load_any(model_path)
     rows = open_rows(codes, dataset=dataset, header=header)
     with Bars(not as_json).watching(rows):
         model.inverse_transform(rows, out=out)

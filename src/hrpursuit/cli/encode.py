@@ -6,8 +6,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from hrpursuit import HRP
-from hrpursuit.cli.data import KINDS, reading_options
+from hrpursuit.cli.data import KINDS, load_any, reading_options
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
@@ -24,7 +23,12 @@ _PROBE_ROWS = 10  # a feature: enough to see how the data is rounded
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option(
-    "-m", "--model", "model_path", type=click.Path(path_type=Path), required=True, help="From `hrpursuit fit`."
+    "-m",
+    "--model",
+    "model_path",
+    type=click.Path(path_type=Path),
+    required=True,
+    help="From `hrpursuit fit`, or saved by an estimator.",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Codes: {KINDS}.")
 @reading_options
@@ -33,7 +37,7 @@ def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str
     """Write the codes of DATA in the dictionary of a model, block by block; files may be larger than memory."""
     check_suffix(out)
     check_writable(out, data, model_path)
-    model = HRP.load(model_path)
+    model = load_any(model_path)
     rows = matching_rows(model, data, dataset=dataset, header=header)
     level = zero_levels(rows.sample(_PROBE_ROWS * rows.n_features, seed=0))[0]
     n_zeros = 0
