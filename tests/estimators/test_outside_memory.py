@@ -82,6 +82,16 @@ class TestCodes:
         assert_array_equal(codes, model.transform(X))
 
 
+def test_containers_are_for_arrays(path, tmp_path):
+    model = HRP(random_state=0).fit(X).set_output(transform="pandas")
+    assert isinstance(model.transform(X), pd.DataFrame)
+    assert isinstance(model.transform(np.load(path, mmap_mode="r")), pd.DataFrame)
+    assert_allclose(np.concatenate(list(model.transform(path))), model.transform(X), atol=1e-12)
+    assert_allclose(np.load(model.transform(X, out=tmp_path / "c.npy")), model.transform(X), atol=1e-12)
+    assert_allclose(model.transform(da.from_array(X)).compute(), model.transform(X), atol=1e-12)
+    assert isinstance(HRP(random_state=0).set_output(transform="pandas").fit_transform(X), pd.DataFrame)
+
+
 class TestNames:
     def test_are_kept_and_found_in_any_order(self, tmp_path):
         FRAME.to_parquet(tmp_path / "x.parquet")

@@ -10,11 +10,13 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.files import replaced_when_done
 
 FORMAT = "hrpursuit-model"
 VERSION = 1
+_PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, ValueError, OSError)
 _DAMAGED += (NotImplementedError, OverflowError, MemoryError)  # what zipfile and numpy raise on flipped bytes
 Model = TypeVar("Model")
@@ -30,6 +32,18 @@ def plain_parameters(model: Any) -> dict[str, Any]:
     if parameters.get("options") is not None:
         parameters["options"] = dataclasses.asdict(parameters["options"])
     return {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+
+
+def certificate_parts(certificate: Certificate) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """A certificate as plain values and arrays."""
+    values = dataclasses.asdict(certificate)
+    return values, {name: values.pop(name) for name in _PAIRS}
+
+
+def certificate_of(values: dict[str, Any], arrays: dict[str, np.ndarray]) -> Certificate:
+    """The certificate of such parts; other arrays may be among them."""
+    parts: dict[str, Any] = values | {name: arrays[name] for name in _PAIRS}
+    return Certificate(**parts)
 
 
 def save_model(model: Any, path: str | PathLike[str]) -> None:

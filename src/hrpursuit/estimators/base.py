@@ -1,6 +1,7 @@
 """What every estimator with a square dictionary does once it has one: code, decode, score, check, save."""
 
 from collections.abc import Callable
+from functools import wraps
 from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Self
@@ -70,7 +71,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             X @ encoder_; with `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a
             complete dictionary are fitted to the sample by least squares. For data outside memory an iterator over
             blocks of codes, in order (a memory map gives an array); for a Dask collection a Dask array. With `out` the
-            path.
+            path. `set_output` concerns arrays only.
         """
         check_is_fitted(self, "components_")
         if isinstance(X, np.memmap) and out is None:
@@ -208,3 +209,19 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         tags = super().__sklearn_tags__()
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _only_in_memory(wrapped: Any) -> Any:
+    """Scikit-learn's container (`set_output`) for arrays alone: streams, files and Dask arrays are handed on as they
+    are.
+    """
+
+    @wraps(wrapped)
+    def transform(self: SquareDictionary, X: Any, out: str | PathLike[str] | None = None) -> Any:
+        outside = out is not None or (is_outside_memory(X) and not isinstance(X, np.memmap))
+        return wrapped.__wrapped__(self, X, out) if outside else wrapped(self, X)
+
+    return transform
+
+
+setattr(SquareDictionary, "transform", _only_in_memory(SquareDictionary.transform))  # noqa: B010 - a method to mypy

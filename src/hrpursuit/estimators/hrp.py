@@ -13,13 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hrpursuit.core.atom_order import canonical, ordering_sample
-from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.nucleation import PLANE_SEARCH
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Callback, Rows
-from hrpursuit.estimators.archive import plain_parameters
+from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import (
     check_dict_init,
@@ -32,8 +31,6 @@ from hrpursuit.estimators.learning import learn
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import whitening
 from hrpursuit.schemes.stages import Stage
-
-_PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
 
 
 class HRP(SquareDictionary):
@@ -239,8 +236,7 @@ class HRP(SquareDictionary):
         return lambda stage: print(f"[{type(self).__name__}] {stage}", flush=True)
 
     def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        certificate = dataclasses.asdict(self.certified_)
-        pairs = {name: certificate.pop(name) for name in _PAIRS}
+        certificate, arrays = certificate_parts(self.certified_)
         header = {
             "parameters": plain_parameters(self),
             "n_iter_": self.n_iter_,
@@ -249,14 +245,13 @@ class HRP(SquareDictionary):
             "stages_": [dataclasses.asdict(stage) for stage in self.stages_],
         }
         if self.dict_init is not None:
-            pairs["dict_init"] = np.asarray(self.dict_init, dtype=np.float64)
-        return header, pairs
+            arrays["dict_init"] = np.asarray(self.dict_init, dtype=np.float64)
+        return header, arrays
 
     @classmethod
     def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         model = cls(**header["parameters"], dict_init=arrays.get("dict_init"))
         model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
-        certificate: dict[str, Any] = header["certified_"] | {name: arrays[name] for name in _PAIRS}
-        model.certified_ = Certificate(**certificate)
+        model.certified_ = certificate_of(header["certified_"], arrays)
         model.stages_ = [Stage(**stage) for stage in header["stages_"]]
         return model

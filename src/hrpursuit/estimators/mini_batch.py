@@ -13,10 +13,9 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import ordering_sample
-from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.protocols import Rows
-from hrpursuit.estimators.archive import plain_parameters, save_model
+from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters, save_model
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, check_n_nonzero, check_scale
 from hrpursuit.estimators.compilation import compile_kernels
@@ -26,7 +25,6 @@ from hrpursuit.rows import is_outside_memory
 from hrpursuit.schemes.online.learner import dictionary, take
 from hrpursuit.schemes.online.state import OnlineSettings, OnlineState, new_state
 
-_PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
 _WINDOW_PER_FEATURE, _SHORTEST_WINDOW = 20, 400
 _WINDOWS_REMEMBERED = 5
 
@@ -253,8 +251,7 @@ class MiniBatchHRP(SquareDictionary):
 
     def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         state = self._state
-        certificate = dataclasses.asdict(state.certificate)
-        pairs = {name: certificate.pop(name) for name in _PAIRS}
+        certificate, arrays = certificate_parts(state.certificate)
         header = {
             "parameters": plain_parameters(self),
             "settings": dataclasses.asdict(state.settings),
@@ -262,14 +259,13 @@ class MiniBatchHRP(SquareDictionary):
             "certified_": certificate,
             "dtype": self._dtype.name,
         }
-        return header, pairs | {f"state_{name}": getattr(state, name) for name in state.shapes()}
+        return header, arrays | {f"state_{name}": getattr(state, name) for name in state.shapes()}
 
     @classmethod
     def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         model = cls(**header["parameters"])
-        certificate: dict[str, Any] = header["certified_"] | {name: arrays[name] for name in _PAIRS}
         state = new_state(OnlineSettings(**header["settings"]))
-        state.certificate = Certificate(**certificate)
+        state.certificate = certificate_of(header["certified_"], arrays)
         for name in state.numbers():
             setattr(state, name, header["state"][name])
         for name in state.shapes():
