@@ -31,6 +31,9 @@ class Bars:
 
     def _show(self, iterate: Iterate) -> None:
         if iterate.stage not in self._tasks:
+            for task in self._progress.tasks:  # earlier stages have ended, before their last iteration maybe
+                if not task.fields["unit"]:
+                    self._progress.update(task.id, total=max(1, task.completed), completed=max(1, task.completed))
             self._tasks[iterate.stage] = self._progress.add_task(iterate.stage, unit="")
         self._progress.update(self._tasks[iterate.stage], completed=iterate.n_iter, total=iterate.max_iter)
 

@@ -87,7 +87,8 @@ def keep_largest(S: Array, n_nonzero: int) -> Array:
 
 def keep_above(S: Array, threshold: float) -> Array:
     """Zero all entries whose magnitude is below `threshold`, in place."""
-    S[np.abs(S) < threshold] = 0
+    S *= np.abs(S) >= threshold  # several times as fast as an assignment under a mask
+    S += 0.0  # no negative zeros
     return S
 
 
