@@ -1,0 +1,351 @@
+"""How a pass over the data is made up, against a model with five constants; then what the model says of larger data.
+
+Run `python benchmarks/cost_model.py`: about two minutes. docs/scaling.md says what the figures mean.
+"""
+
+import math
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import dask.array as da
+import numpy as np
+from common import describe_machine, seconds, table
+from scipy.optimize import nnls
+from workers import workers
+
+from hrpursuit import HRP
+from hrpursuit.core.evaluate import value_and_grad
+from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.core.objectives import LpNorm
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.rows import ArrayRows, DaskRows, open_rows
+from hrpursuit.rows.engines import FAN_IN
+
+FEATURES = (16, 64, 256)
+READINGS = 1 << 25  # rows times features: 128 MiB of float32
+CHUNKS = 16
+EMPTY_CHUNKS, EMPTY_ROWS = (16, 128), 8
+REPEATS = 5
+PLACES = ("memory", "file", "1 worker", "2 workers")
+
+# Not measured: prices and hardware that the part on paper supposes.
+CORE_HOUR, GB_MONTH = 0.045, 0.023  # dollars
+STORAGE_RATE = 100e6  # bytes a second that a core reads from object storage
+CORE_MEMORY = 4e9  # bytes
+HOP = 1e-3  # seconds that a sum takes to the next task of the tree
+
+
+@dataclass(frozen=True)
+class Constants:
+    """What the model knows of a machine; all for one core, float32."""
+
+    flops: float  # a second, in the two products of a pass
+    entry: float  # seconds a reading, besides the products
+    read: float  # bytes a second from a file that the system has cached
+    start: float  # seconds a pass on a cluster, whatever its chunks
+    task: float  # seconds a chunk, of the scheduler
+
+    def arithmetic(self, readings: float, n_features: int) -> float:
+        """Seconds of one core: 4 n N^2 flops, and n N readings to look at."""
+        return 4 * readings * n_features / self.flops + readings * self.entry
+
+    def from_file(self, readings: float, n_features: int) -> float:
+        """Reading goes on while the last piece is computed: the slower of the two counts."""
+        return max(self.arithmetic(readings, n_features), 4 * readings / self.read)
+
+    def on_cluster(self, readings: float, n_features: int, n_workers: int, n_chunks: int) -> float:
+        return self.arithmetic(readings, n_features) / n_workers + self.start + n_chunks * self.task
+
+
+def make_rows(n_features: int) -> np.ndarray:
+    rng = np.random.default_rng(n_features)
+    return rng.standard_normal((READINGS // n_features, n_features), dtype=np.float32)
+
+
+def chunks_on_workers(n_rows: int, n_chunks: int, n_features: int) -> da.Array:
+    """Made where they are used, so that no data is sent."""
+
+    def make(block_info=None) -> np.ndarray:
+        rng = np.random.default_rng(block_info[None]["chunk-location"][0])
+        return rng.standard_normal((n_rows, n_features), dtype=np.float32)
+
+    shape = ((n_rows,) * n_chunks, (n_features,))
+    return da.map_blocks(make, chunks=shape, dtype=np.float32, meta=np.empty((0, 0), np.float32))
+
+
+def one_pass(rows, n_features: int) -> Callable[[], object]:
+    W = random_orthogonal(n_features, np.random.default_rng(2))
+    return lambda: value_and_grad(rows, W, LpNorm(3))
+
+
+def passes_here(folder: Path) -> tuple[dict, dict, dict]:
+    """Seconds in memory and from a file, of the plain products, and of reading alone, by features."""
+    times, plain, read = {}, {}, {}
+    for n in FEATURES:
+        X, path = make_rows(n), folder / f"{n}.npy"
+        np.save(path, X)
+        W = random_orthogonal(n, np.random.default_rng(2)).astype(np.float32)
+        runs = {
+            ("memory", n): one_pass(ArrayRows(X), n),
+            ("file", n): one_pass(open_rows(path), n),
+            "plain": lambda X=X, W=W: (X @ W.T).T @ X,
+            "read": lambda path=path: [None for _ in open_rows(path).blocks()],
+        }
+        best = dict.fromkeys(runs, np.inf)
+        for _ in range(REPEATS):  # in turn, so that all see the same machine
+            best = {name: min(best[name], seconds(run)) for name, run in runs.items()}
+        plain[n], read[n] = best.pop("plain"), best.pop("read")
+        times |= best
+        path.unlink()
+    return times, plain, read
+
+
+def bytes_sent(dask_worker) -> int:
+    return dask_worker.transfer_outgoing_bytes_total
+
+
+def passes_on_cluster() -> tuple[dict, dict, dict]:
+    """Seconds of a pass, bytes that its busiest worker sent (least and most), and seconds of passes over a few and over
+    many chunks that are nearly empty.
+    """
+    times, sent, overhead = {}, {}, {}
+    for n_workers in (1, 2):
+        with workers(n_workers) as client:
+            for n in FEATURES:
+                place = f"{n_workers} worker{'s' if n_workers > 1 else ''}", n
+                run = one_pass(DaskRows(chunks_on_workers(READINGS // n // CHUNKS, CHUNKS, n)), n)
+                run()  # loads the chunks
+                times[place], found, before = np.inf, [], client.run(bytes_sent)
+                for _ in range(REPEATS):
+                    times[place] = min(times[place], seconds(run))
+                    after = client.run(bytes_sent)
+                    found.append(max(after[worker] - before[worker] for worker in after))
+                    before = after
+                sent[place] = min(found), max(found)
+                empty = [one_pass(DaskRows(chunks_on_workers(EMPTY_ROWS, count, n)), n) for count in EMPTY_CHUNKS]
+                overhead[place] = [seconds(one, REPEATS + 1) for one in empty]
+    return times, sent, overhead
+
+
+def a_task(few: float, many: float) -> float:
+    """Seconds a chunk more."""
+    return (many - few) / (EMPTY_CHUNKS[1] - EMPTY_CHUNKS[0])
+
+
+def fit_constants(times: dict, read: dict, overhead: dict) -> Constants:
+    """Arithmetic from the three passes in memory alone; reading and tasks from passes that do nothing else."""
+    measured = np.array([times["memory", n] for n in FEATURES])
+    parts = np.array([[4 * READINGS * n, READINGS] for n in FEATURES]) / measured[:, None]
+    scale = parts.max(axis=0)
+    per_flop, per_entry = nnls(parts / scale, np.ones(len(FEATURES)))[0] / scale
+    few, many = np.median([*overhead.values()], axis=0)
+    task = a_task(few, many)
+    start = max(0.0, few - EMPTY_CHUNKS[0] * task)
+    return Constants(1 / per_flop, per_entry, 4 * READINGS / min(read.values()), start, task)
+
+
+def print_passes(times: dict, plain: dict, constants: Constants) -> None:
+    print(f"\na pass (4 n N^2 flops) over {READINGS} readings, float32, {4 * READINGS / 2**20:.0f} MiB;")
+    print(f"on workers {CHUNKS} chunks, one thread each; plain: the same two products by themselves, one thread")
+
+    def cells():
+        for n in FEATURES:
+            for place in PLACES:
+                taken, n_workers = times[place, n], 2 if place == "2 workers" else 1
+                model = {
+                    "memory": constants.arithmetic(READINGS, n),
+                    "file": constants.from_file(READINGS, n),
+                }.get(place, constants.on_cluster(READINGS, n, n_workers, CHUNKS))
+                rate = 4 * READINGS * n / taken / 1e9
+                figures = f"{taken:.3f}", f"{rate:.1f}", f"{plain[n] / taken:.2f}", f"{4 * READINGS / taken / 1e9:.2f}"
+                yield n, place, *figures, f"{model:.3f}", f"{model / taken:.2f}"
+
+    header = ["features", "where", "seconds", "Gflop/s", "rate / plain", "GB/s read", "model, s", "model / measured"]
+    table(header, cells())
+
+
+def print_sent(sent: dict, overhead: dict) -> None:
+    n_sums = CHUNKS + math.ceil(CHUNKS / FAN_IN) + 1
+    print(
+        f"\nthe cluster: {n_sums} sums of 8 N^2 bytes are made in a pass; how many of them the busiest worker sent, to"
+    )
+    print("another worker or back (far more would mean that a chunk was moved), and what a chunk costs the scheduler")
+
+    def cells():
+        for (place, n), (least, most) in sent.items():
+            a_sum, data = 8 * n**2, 4 * READINGS / (2 if place == "2 workers" else 1)
+            figures = f"{a_sum / 1e3:.1f}", f"{least / a_sum:.1f}", f"{most / a_sum:.1f}", f"{least / data:.0e}"
+            yield n, place, *figures, f"{1e3 * a_task(*overhead[place, n]):.2f}"
+
+    header = ["features", "where", "a sum, kB", "sums sent, least", "most", "bytes / data", "ms a chunk"]
+    table(header, cells())
+
+
+def print_constants(constants: Constants, square: float) -> None:
+    print("\nthe constants")
+    rows = [
+        ("flops a second and core", f"{constants.flops / 1e9:.1f}e9"),
+        ("(a product of 2048 x 2048, the same core)", f"{square / 1e9:.1f}e9"),
+        ("seconds a reading, besides the products", f"{constants.entry:.1e}"),
+        ("bytes a second from a cached file", f"{constants.read / 1e9:.1f}e9"),
+        ("seconds a pass, of the scheduler", f"{constants.start:.1e}"),
+        ("seconds a chunk, of the scheduler", f"{constants.task:.1e}"),
+    ]
+    table(["what".ljust(42), "value"], rows)
+
+
+def square_rate() -> float:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((2048, 2048), dtype=np.float32)
+    return 2 * 2048**3 / seconds(lambda: A @ A, 3)
+
+
+class PassNames(list):
+    """Notes the name of each pass."""
+
+    def begin(self, name: str, n_rows: int | None) -> None:
+        self.append(name)
+
+    def advance(self, n_rows: int) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
+
+def passes_of_fits(folder: Path) -> None:
+    """How often a fit reads its file, and what more rows buy."""
+    n = 64
+    print(f"\npasses of a fit from a .npy file of {n} features; sparse: a fifth of the codes not zero")
+    rng = np.random.default_rng(0)
+    truth = random_orthogonal(n, rng).astype(np.float32)
+
+    def cells():
+        for name, n_rows in (
+            ("sparse", 10_000),
+            ("sparse", 100_000),
+            ("sparse, noise 0.02", 10_000),
+            ("sparse, noise 0.02", 100_000),
+            ("sparse, noise 0.02", 400_000),
+            ("Laplace, not sparse", 30_000),
+        ):
+            if name.startswith("Laplace"):
+                codes = rng.laplace(size=(n_rows, n)).astype(np.float32)
+            else:
+                codes = rng.standard_normal((n_rows, n), dtype=np.float32) * (rng.random((n_rows, n)) < 0.2)
+            X = codes @ truth
+            if "noise" in name:
+                X += 0.02 * rng.standard_normal(X.shape, dtype=np.float32)
+            path = folder / "fit.npy"
+            np.save(path, X)
+            rows = open_rows(path)
+            rows.watcher = PassNames()
+            model = HRP(random_state=0).fit(rows)
+            error = dictionary_error(model.components_, truth)
+            names = ", ".join(f"{rows.watcher.count(name)} {name}" for name in dict.fromkeys(rows.watcher))
+            yield name, n_rows, bool(model.certified_), f"{error:.1e}", rows.n_passes, names
+
+    table(["data               ", "rows", "certified", "error", "passes", "of these, over the whole file"], cells())
+
+
+@dataclass(frozen=True)
+class OnPaper:
+    """Fits of 64 features in float32 on so many cores; seconds."""
+
+    constants: Constants
+    readings: float
+    n_cores: int
+    chunk: float  # bytes
+    n_features: int = 64
+
+    @property
+    def size(self) -> float:
+        return 4 * self.readings
+
+    @property
+    def n_chunks(self) -> float:
+        return math.ceil(self.size / self.chunk)
+
+    @property
+    def reading(self) -> float:
+        return self.size / STORAGE_RATE / self.n_cores
+
+    @property
+    def arithmetic(self) -> float:
+        return self.constants.arithmetic(self.readings, self.n_features) / self.n_cores
+
+    @property
+    def tasks(self) -> float:
+        return self.n_chunks * self.constants.task
+
+    @property
+    def tree(self) -> float:
+        return math.ceil(math.log(self.n_chunks, FAN_IN)) * HOP
+
+    @property
+    def stays(self) -> bool:
+        """Whether the data stays in memory, which it may half fill; else it is read again in every pass."""
+        return self.size <= CORE_MEMORY * self.n_cores / 2
+
+    def fit(self, n_passes: int, n_samples: int) -> float:
+        """The survey, so many passes over all rows, and so many that draw 10 rows a feature from as many chunks."""
+        drawn = min(self.n_chunks, 10 * self.n_features)
+        sample = drawn * self.constants.task + (0 if self.stays else self.chunk / STORAGE_RATE)
+        first = max(self.reading, self.tasks) + self.tasks + self.tree  # chunks are loaded, then looked at
+        later = max(self.arithmetic, self.tasks, 0 if self.stays else self.reading) + self.tree
+        return first + n_samples * sample + n_passes * later
+
+    def dollars(self, taken: float) -> float:
+        return taken * self.n_cores / 3600 * CORE_HOUR
+
+
+def on_paper(constants: Constants) -> None:
+    print("\non paper: 64 features, float32; a certified fit of 3 passes, a noisy one of 11, one of data that is not")
+    print(f"sparse of 39. Supposed, not measured: ${CORE_HOUR} a core-hour, ${GB_MONTH} a GB-month,")
+    print(
+        f"{STORAGE_RATE / 1e6:.0f} MB/s and {CORE_MEMORY / 1e9:.0f} GB of memory a core, {HOP:g} s a level of the tree"
+    )
+    cases = [
+        OnPaper(constants, readings, n_cores, chunk)
+        for readings, n_cores in ((1e12, 2_000), (1e15, 20_000))
+        for chunk in (64e6, 1e9)
+    ]
+
+    def pieces():
+        for case in cases:
+            store = f"{case.size / 1e12:.0f}", f"{case.size / 1e9 * GB_MONTH:.0f}"
+            first = f"{case.readings:.0e}", *store, case.n_cores, f"{case.chunk / 1e9:g}", case.n_chunks
+            times = f"{case.reading:.0f}", f"{case.arithmetic:.1f}", f"{case.tasks:.0f}", f"{case.tree:.3f}"
+            yield *first, *times, f"{case.n_chunks * 8 * 64**2 / case.size:.0e}"
+
+    header = ["readings", "TB", "$ a month", "cores", "chunk, GB", "chunks"]
+    table([*header, "read, s", "flops, s", "tasks, s", "tree, s", "sums / data"], pieces())
+    print()
+
+    def fits():
+        for case in cases:
+            taken = [case.fit(0, 2), case.fit(8, 2), case.fit(33, 5)]
+            times = (cell for one in taken for cell in (f"{one:.0f}", f"{case.dollars(one):.2f}"))
+            yield f"{case.readings:.0e}", f"{case.chunk / 1e9:g}", "yes" if case.stays else "no", *times
+
+    header = ["readings", "chunk, GB", "in memory", "certified, s", "$", "noisy, s", "$", "not sparse, s", "$"]
+    table(header, fits())
+
+
+def main() -> None:
+    describe_machine()
+    with tempfile.TemporaryDirectory() as folder:
+        times, plain, read = passes_here(Path(folder))
+        more, sent, overhead = passes_on_cluster()
+        constants = fit_constants(times, read, overhead)
+        print_passes(times | more, plain, constants)
+        print_sent(sent, overhead)
+        passes_of_fits(Path(folder))
+        print_constants(constants, square_rate())
+        on_paper(constants)
+
+
+if __name__ == "__main__":
+    main()
