@@ -1,0 +1,110 @@
+"""Where does the time go when worker processes share a fit?"""
+
+# %%
+# 100,000 noisy samples of 64 features in 10 chunks. Each chunk is made by the worker that keeps it, so no data is ever
+# sent: a task goes to the chunk, and a sum of 64 x 64 numbers comes back.
+
+import dask.array as da
+import numpy as np
+from distributed import Client, LocalCluster, get_task_stream
+
+from hrpursuit import HRP
+from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.plots import new_figure, save_figure
+
+N_CHUNKS, CHUNK, N_FEATURES = 10, 10_000, 64
+
+
+def true_components():
+    return random_orthogonal(N_FEATURES, np.random.default_rng(0))
+
+
+def make_chunk(block_info=None):
+    """A chunk by its number: should its worker be lost, another can make it again."""
+    rng = np.random.default_rng([1, block_info[None]["chunk-location"][0]])
+    codes = rng.standard_normal((CHUNK, N_FEATURES)) * (rng.random((CHUNK, N_FEATURES)) < 0.2)
+    return codes @ true_components() + 0.02 * rng.standard_normal((CHUNK, N_FEATURES))
+
+
+def make_samples():
+    chunks = ((CHUNK,) * N_CHUNKS, (N_FEATURES,))
+    return da.map_blocks(make_chunk, chunks=chunks, dtype=np.float64, meta=np.empty((0, 0)))
+
+
+# %%
+# `fit` takes the Dask array as it is, and the client that is open. Dask notes when each task ran, and where.
+
+
+def fit_on_workers():
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+        get_task_stream(client) as stream,
+    ):
+        model = HRP(scheme="exact", random_state=0).fit(make_samples())
+    return model, stream.data
+
+
+# %%
+# One line a worker; colours are the kinds of tasks, told by the names that Dask's dashboard shows too. After the survey
+# two samples of 640 rows each are fetched, and this process loads its compiled kernels and searches on them.
+
+KINDS = {
+    "make-chunk": ("chunks are made", "#bdbdbd"),
+    "hrp-survey": ("survey", "#92c5de"),
+    "hrp-value": ("l1 norm", "#f4a582"),
+    "hrp-thresholded": ("threshold and sum", "#2166ac"),
+}
+
+
+def kind_of(key):
+    """Samples and the sums of sums are left out: they take a millisecond each."""
+    key = str(key).replace("_", "-").strip("('")
+    if "-add-" in key:
+        return None
+    return next((kind for kind in KINDS if key.startswith(kind)), None)
+
+
+def draw(tasks):
+    workers = sorted({task["worker"] for task in tasks})
+    runs = [
+        (kind_of(task["key"]), workers.index(task["worker"]), step["start"], step["stop"])
+        for task in tasks
+        for step in task["startstops"]
+        if step["action"] == "compute"
+    ]
+    begin, end = min(run[2] for run in runs), max(run[3] for run in runs)
+    made = max(stop for kind, _, _, stop in runs if kind == "make-chunk")
+    search = max(stop for kind, *_, stop in runs if kind == "hrp-survey")
+    search_end = min(start for kind, _, start, _ in runs if kind == "hrp-value")
+    computing = sum(stop - start for kind, _, start, stop in runs if kind != "make-chunk")
+    busy, searching = computing / len(workers) / (end - made), (search_end - search) / (end - made)
+
+    figure = new_figure(9, 3.8)
+    axis = figure.subplots()
+    for kind, (label, colour) in KINDS.items():
+        for line in range(len(workers)):
+            bars = [(start - begin, stop - start) for found, at, start, stop in runs if (found, at) == (kind, line)]
+            label_once = label if line == 0 else None
+            axis.broken_barh(bars, (line - 0.36, 0.72), facecolor=colour, edgecolor="white", lw=0.4, label=label_once)
+    here = [(search - begin, search_end - search)]
+    axis.broken_barh(here, (len(workers) - 0.36, 0.72), facecolor="#762a83", label="search on a sample")
+    axis.set(xlabel="seconds", xlim=(0, end - begin), ylim=(len(workers) + 0.5, -0.5))
+    axis.set_yticks(range(len(workers) + 1), [*(f"worker {i + 1}" for i in range(len(workers))), "this process"])
+    rest = 1 - busy - searching
+    axis.set_title(
+        f"Once the chunks are made, a worker computes {busy:.0%} of the time; {searching:.0%} it waits for the\n"
+        f"search in this process, and {rest:.0%} for the scheduler and the other worker",
+        loc="left",
+        fontsize=11,
+    )
+    axis.spines[["top", "right"]].set_visible(False)
+    figure.legend(loc="outside lower center", ncols=len(KINDS) + 1, frameon=False, handlelength=1, columnspacing=1.2)
+    save_figure(figure, "dask_cluster_on_a_laptop.png")
+
+
+if __name__ == "__main__":  # worker processes load this file too
+    model, tasks = fit_on_workers()
+    print(f"error {dictionary_error(model.components_, true_components()):.1e} after {len(tasks)} tasks")
+    draw(tasks)

@@ -1,0 +1,113 @@
+"""How much memory does a fit take whose data stays on disk?"""
+
+# %%
+# A file of a million samples of 32 features, written block by block: 128 MB stand for the 100 GB that would not fit in
+# memory. A fifth of the codes are not zero, and there is noise, so that the fit has to go over all samples many times.
+
+import tempfile
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import psutil
+from threadpoolctl import threadpool_limits
+
+from hrpursuit import HRP
+from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
+from hrpursuit.rows import open_rows, write_blocks
+
+N_SAMPLES, N_FEATURES, BLOCK = 1_000_000, 32, 20_000
+rng = np.random.default_rng(0)
+components = random_orthogonal(N_FEATURES, rng)
+
+
+def blocks():
+    for _ in range(N_SAMPLES // BLOCK):
+        codes = rng.standard_normal((BLOCK, N_FEATURES), dtype=np.float32)
+        codes *= rng.random((BLOCK, N_FEATURES), dtype=np.float32) < 0.2
+        noise = 0.02 * rng.standard_normal((BLOCK, N_FEATURES), dtype=np.float32)
+        yield codes @ components.astype(np.float32) + noise
+
+
+# %%
+# A thread notes the memory of this process 200 times a second.
+
+process = psutil.Process()
+curves = {}
+
+
+@contextmanager
+def noting(name):
+    start, before, done = time.perf_counter(), process.memory_info().rss, threading.Event()
+    curves[name] = [(0.0, 0.0)]
+
+    def note():
+        while not done.wait(0.005):
+            curves[name].append((time.perf_counter() - start, (process.memory_info().rss - before) / 1e6))
+
+    thread = threading.Thread(target=note)
+    thread.start()
+    try:
+        yield
+    finally:
+        done.set()
+        thread.join()
+
+
+# %%
+# The same fit twice, once from the file and once after reading it; and the codes of all samples, which go from one file
+# to another.
+
+names = [f"sensor {i}" for i in range(N_FEATURES)]
+with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
+    path = Path(folder) / "readings.npy"
+    write_blocks(path, blocks(), names, np.dtype(np.float32))
+    size = path.stat().st_size / 1e6
+    HRP(random_state=0).fit(np.load(path, mmap_mode="r")[:2_000].copy())  # loads the compiled kernels
+    with noting("fit from the file"):
+        rows = open_rows(path)
+        model = HRP(random_state=0).fit(rows)
+    with noting("codes to another file"):
+        model.transform(path, out=Path(folder) / "codes.npy")
+    with noting("np.load, then fit"):
+        in_memory = HRP(random_state=0).fit(np.load(path))
+
+peaks = {name: max(memory for _, memory in curve) for name, curve in curves.items()}
+print(f"{size:.0f} MB read in {rows.n_passes} passes; error {dictionary_error(model.components_, components):.1e}")
+print(f"difference to the fit in memory: {dictionary_error(model.components_, in_memory.components_):.0e}")
+print(", ".join(f"{name}: {peak:.0f} MB" for name, peak in peaks.items()))
+
+# %%
+# Two pieces of 8 MB are in memory at a time, whatever the length of the file.
+
+colours = {"fit from the file": SCHEME_COLOURS["exact"], "codes to another file": "#1b7837"}
+colours["np.load, then fit"] = SCHEME_COLOURS["paper"]
+figure = new_figure(8, 4.6)
+axis = figure.subplots()
+for name, curve in curves.items():
+    seconds, memory = np.transpose(curve)
+    axis.plot(seconds, memory, color=colours[name], lw=2)
+    axis.fill_between(seconds, memory, color=colours[name], alpha=0.12, lw=0)
+    axis.plot(seconds[-1], memory[-1], "o", color=colours[name], ms=4)
+    axis.annotate(
+        f"{name}: at most {peaks[name]:.0f} MB",
+        (seconds[-1], memory[-1]),
+        xytext=(8, -10 if name.startswith("np.load") else 0),
+        textcoords="offset points",
+        va="center",
+        color=colours[name],
+    )
+axis.axhline(size, color="0.4", ls="--", lw=1)
+last = max(curve[-1][0] for curve in curves.values())
+axis.text(1.5 * last, size + 2, f"size of the file: {size:.0f} MB", ha="right", va="bottom", color="0.3")
+axis.set(xlabel="seconds", ylabel="memory above the start, MB", xlim=(0, 1.5 * last), ylim=(0, 1.25 * size))
+axis.set_title(
+    f"A fit of {rows.n_passes} passes over {size:.0f} MB takes {peaks['fit from the file']:.0f} MB", loc="left"
+)
+axis.spines[["top", "right"]].set_visible(False)
+axis.grid(alpha=0.25)
+save_figure(figure, "file_larger_than_memory.png")
