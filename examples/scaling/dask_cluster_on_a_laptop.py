@@ -38,7 +38,7 @@ def make_samples():
 
 def fit_on_workers():
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0") as cluster,
         Client(cluster) as client,
         get_task_stream(client) as stream,
     ):
