@@ -69,6 +69,27 @@ def test_chunks_are_loaded_once_and_stay_where_they_are(client, tmp_path):
     assert not any(client.has_what().values())  # and are let go in the end
 
 
+def test_chunks_are_shared_evenly(client, tmp_path):
+    """Whoever is the faster one at loading: a worker with more chunks than the others would hold up every pass."""
+
+    def slow_at_first(block, block_info=None):
+        time.sleep(0.3 if block_info[0]["chunk-location"][0] < 2 else 0)
+        return block
+
+    rows = DaskRows(da.from_array(X, chunks=(500, -1)).map_blocks(slow_at_first, dtype=float, meta=np.empty((0, 0))))
+    gram(rows)
+    keys = {chunk.key for chunk in rows._engine.chunks}
+    assert [len(keys & set(found)) for found in client.has_what().values()] == [5, 5]
+
+
+def test_chunks_that_are_loaded_already_stay(client):
+    array = da.from_array(X, chunks=(500, -1)).persist(workers=[min(client.nthreads())])
+    rows = DaskRows(array)
+    np.testing.assert_allclose(gram(rows), X.T @ X, rtol=1e-12)
+    held = client.has_what()
+    assert sorted(len(held[address]) > 0 for address in held) == [False, True]
+
+
 def test_tasks_have_names(client):
     HRP(scheme="paper", max_iter=2, random_state=0).fit(da.from_array(X, chunks=(500, -1)))
     prefixes = set(client.cluster.scheduler.task_prefixes)

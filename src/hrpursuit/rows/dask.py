@@ -96,8 +96,7 @@ class DaskRows:
         client = current_client(self.collection)
         if client is None:
             return ThreadsEngine(np.ravel(self.collection.to_delayed()).tolist())
-        persisted = self.collection.persist()
-        return ClusterEngine(np.ravel(persisted.to_delayed()).tolist(), client)
+        return ClusterEngine(np.ravel(self.collection.to_delayed()).tolist(), client)
 
     @property
     def lengths(self) -> list[int]:

@@ -120,8 +120,7 @@ class ClusterEngine(Engine):
     """
 
     def __init__(self, chunks: Sequence[Any], client: Any) -> None:
-        _check_workers(client)
-        super().__init__(client.compute(list(chunks)))
+        super().__init__(_load_evenly(client, chunks))
         self._client = client
         needed("distributed", "Clusters", "dask").wait(self.chunks)
         for i, chunk in enumerate(self.chunks):
@@ -155,8 +154,22 @@ class ClusterEngine(Engine):
             raise BlockError(f"a pass over the Dask collection failed: {type(error).__name__}: {error}") from error
 
 
-def _check_workers(client: Any) -> None:
-    """A worker that cannot import what it is sent dies, and the fit would wait for ever."""
+def _load_evenly(client: Any, chunks: Sequence[Any]) -> list[Any]:
+    """Futures of the chunks, loaded by the workers in proportion to their threads: where a chunk is loaded its tasks
+    run, in every pass, so the last worker to end should not be one with more than its share. Chunks that are loaded
+    already stay where they are.
+    """
+    slots = [address for address, n_threads in _checked_workers(client).items() for _ in range(n_threads)]
+    homes = [slots[i * len(slots) // len(chunks)] for i in range(len(chunks))]
+    loaded: list[Any] = []
+    for home in dict.fromkeys(homes):  # neighbours go together
+        group = [chunk for chunk, where in zip(chunks, homes, strict=True) if where == home]
+        loaded += client.compute(group, workers=[home], allow_other_workers=True)
+    return loaded
+
+
+def _checked_workers(client: Any) -> dict[str, int]:
+    """Threads of each worker. A worker that cannot import what it is sent dies, and the fit would wait for ever."""
     found = client.run(importlib.util.find_spec, "hrpursuit")
     if not found:
         raise BlockError("the cluster has no workers; start some, or wait for them with client.wait_for_workers(1).")
@@ -166,6 +179,7 @@ def _check_workers(client: Any) -> None:
             f"hrpursuit is not installed on {len(without)} of {len(found)} workers ({', '.join(without[:5])}); install "
             "it there."
         )
+    return {address: int(n) for address, n in client.nthreads().items() if address in found}
 
 
 class _Reporting:
