@@ -461,6 +461,13 @@ class TestRowsOutsideMemory:
             assert_array_equal(model.components_, expected.components_)
             assert model.n_samples_seen_ == 3000
 
+    def test_the_type_is_that_of_the_first_rows(self):
+        model = MiniBatchHRP(random_state=0).partial_fit(self.X[:1000].astype(np.float32))
+        model.partial_fit(self.X[1000:])
+        assert model.components_.dtype == model.encoder_.dtype == np.float32
+        model.partial_fit(lambda: iter([self.X]))
+        assert model.components_.dtype == np.float32
+
     def test_names_of_a_file_are_kept(self, tmp_path):
         frame = pd.DataFrame(self.X, columns=[f"s{i}" for i in range(8)])
         frame.to_parquet(tmp_path / "x.parquet")
@@ -469,13 +476,17 @@ class TestRowsOutsideMemory:
         model.partial_fit(frame)
 
     def test_a_stream_that_breaks_leaves_everything_as_it_was(self):
-        def breaking():
-            yield self.X[:1000]
-            raise OSError("the line is dead")
-
         model = MiniBatchHRP(random_state=0).partial_fit(self.X)
         before, drift = model.components_.copy(), model.drift_
         for go_on in (model.partial_fit, model.fit):
+            n_calls = iter(range(100))
+
+            def breaking(n_calls=n_calls):
+                yield self.X[:1000]
+                if next(n_calls) == 2:  # not in the survey, nor in the sample: while the learner is at it
+                    raise OSError("the line is dead")
+                yield self.X[1000:]
+
             with pytest.raises(OSError, match=r"block 2 .*the line is dead"):
                 go_on(breaking)
             assert_array_equal(model.components_, before)

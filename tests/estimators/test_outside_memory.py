@@ -1,6 +1,8 @@
 """Estimators on rows that are not in memory: codes as streams, files and Dask arrays, and a bounded peak of memory."""
 
 import io
+import subprocess
+import sys
 import time
 import tracemalloc
 import warnings
@@ -17,7 +19,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.progress import in_short
-from hrpursuit.rows import open_rows
+from hrpursuit.rows import open_rows, write_blocks
 
 X, _, W = make_sparse_coded(3000, 8, sparsity=0.3, random_state=0)
 NAMES = [f"s{i}" for i in range(8)]
@@ -134,6 +136,58 @@ def test_a_gap_is_found_while_codes_are_streamed(tmp_path):
     with pytest.raises(ValueError, match="row 2223, column 4"):
         model.transform(tmp_path / "x.npy", out=tmp_path / "codes.npy")
     assert [path.name for path in tmp_path.iterdir()] == ["x.npy"]
+
+
+def test_a_gap_in_a_dask_array_is_found_when_its_codes_are_computed():
+    model = HRP(random_state=0).fit(X)
+    spoiled = X.copy()
+    spoiled[2222, 3] = np.nan
+    codes = model.transform(da.from_array(spoiled, chunks=(1000, -1)))
+    with pytest.raises(ValueError, match=r"chunk 3 of the Dask collection has .* in its row 223, column 4"):
+        codes.compute()
+
+
+@pytest.mark.parametrize("suffix", SUFFIXES)
+def test_nothing_to_code(suffix, tmp_path):
+    model = HRP(random_state=0).fit(X)
+    write_blocks(tmp_path / f"x{suffix}", iter([]), NAMES, X.dtype)
+    for use in (lambda path: list(model.transform(path)), model.score, model.certify, model.inverse_transform):
+        with pytest.raises(ValueError, match="is empty"):
+            list(use(tmp_path / f"x{suffix}"))
+    with pytest.raises(ValueError, match="is empty"):
+        model.transform(tmp_path / f"x{suffix}", out=tmp_path / "codes.npy")
+    assert not (tmp_path / "codes.npy").exists()
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1, 1e200])
+def test_scores_do_not_overflow(scale, tmp_path):
+    model = HRP(2, random_state=0).fit(X)
+    np.save(tmp_path / "x.npy", scale * X)
+    assert model.score(tmp_path / "x.npy") == pytest.approx(model.score(X))
+    assert model.score(scale * X) == pytest.approx(model.score(X))
+
+
+def test_an_iterator_that_is_dropped_says_nothing(tmp_path, path):
+    code = "from hrpursuit import HRP\nimport numpy as np\nmodel = HRP(random_state=0).fit(np.load('x.npy'))\n"
+    code += "codes = model.transform('x.npy')\nnext(codes)\n"
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("given", ["array", "file"])
+def test_bars_are_not_needed_to_fit(given, path):
+    code = "import sys; sys.modules['rich'] = None\nfrom hrpursuit import HRP\nimport numpy as np\n"
+    code += f"HRP(random_state=0, verbose=2).fit({'np.load(' if given == 'array' else '('}'x.npy'))"
+    done = subprocess.run([sys.executable, "-c", code], cwd=path.parent, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert ("Progress bars need rich" in done.stderr) == (given == "file")
+
+
+def test_features_are_named_by_the_data_at_hand(tmp_path):
+    model = HRP(dictionary="complete", random_state=0).fit(FRAME)
+    np.save(tmp_path / "z.npy", FRAME.assign(s7=2 * FRAME.s1).to_numpy())
+    with pytest.raises(ValueError, match="linearly dependent on one another: 1, 7"):
+        model.fit(tmp_path / "z.npy")
 
 
 def test_an_input_is_not_overwritten(path):

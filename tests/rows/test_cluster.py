@@ -22,6 +22,7 @@ from hrpursuit.core.evaluate import gram
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import BlockError, DaskRows, open_rows
+from hrpursuit.rows.on_cluster import open_on_cluster
 
 X, _, W = make_sparse_coded(5000, 10, sparsity=0.3, random_state=0)
 NAMES = [f"s{i}" for i in range(10)]
@@ -183,6 +184,22 @@ def test_the_command_line_on_a_cluster(client, suffix, tmp_path):
     model = HRP.load(tmp_path / "m.npz")
     assert_array_equal(model.components_, HRP(random_state=0).fit(open_rows(path)).components_)
     assert dictionary_error(model.components_, W) < 1e-12
+
+
+def test_files_of_the_same_name_are_not_confused(client, tmp_path):
+    for folder, data in (("a", X), ("b", 2 * X)):
+        (tmp_path / folder).mkdir()
+        np.save(tmp_path / folder / "x.npy", data)
+    first, second = (open_on_cluster(tmp_path / folder / "x.npy") for folder in "ab")
+    np.testing.assert_allclose(gram(first), X.T @ X, rtol=1e-12)
+    np.testing.assert_allclose(gram(second), 4 * X.T @ X, rtol=1e-12)
+
+
+def test_an_adaptive_cluster_starts_its_workers():
+    options = {"n_workers": 0, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with LocalCluster(**options) as cluster, Client(cluster):
+        cluster.adapt(minimum=0, maximum=2)
+        np.testing.assert_allclose(gram(DaskRows(da.from_array(X, chunks=(500, -1)))), X.T @ X, rtol=1e-12)
 
 
 def test_no_scheduler_there(tmp_path):

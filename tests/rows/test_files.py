@@ -1,6 +1,7 @@
 """Files as people have them: what is read, what is refused with which words, and what is written."""
 
 import threading
+import time
 
 import dask.array as da
 import dask.dataframe as dd
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from hrpursuit import HRP
+from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.rows import ArrayRows, BlockError, StreamedRows, open_rows, survey, write_blocks
 from hrpursuit.rows.source import repacked
@@ -97,6 +98,41 @@ class TestTypes:
         assert_array_equal(everything(open_rows(tmp_path / "x.parquet"))[:, 2], np.arange(2000.0))
 
 
+class TestBuffers:
+    """Pieces much smaller than the file, so that buffers are used again and again while the next piece is read."""
+
+    @pytest.fixture(autouse=True)
+    def _small_pieces(self, monkeypatch):
+        monkeypatch.setattr("hrpursuit.rows.stream.PIECE_BYTES", 1)
+        monkeypatch.setattr("hrpursuit.rows.chunked._SLAB_BYTES", 1)
+
+    @pytest.mark.parametrize("suffix", SUFFIXES)
+    def test_a_block_is_whole_while_the_next_one_is_read(self, suffix, tmp_path):
+        write_blocks(tmp_path / f"x{suffix}", iter([X]), NAMES, X.dtype)
+        rows = open_rows(tmp_path / f"x{suffix}", block_size=100)
+        for i, block in enumerate(rows.blocks()):
+            time.sleep(0.005)  # the reader goes on meanwhile
+            assert_array_equal(block, X[100 * i : 100 * i + 100])
+
+    def test_the_next_piece_is_read_while_this_one_is_computed(self):
+        asked = []
+
+        def blocks():
+            for i in range(20):
+                asked.append(i)
+                yield X[100 * i : 100 * i + 100]
+
+        rows = open_rows(blocks, block_size=100)
+        asked.clear()
+        passing = rows.blocks()
+        next(passing)
+        deadline = time.time() + 5
+        while len(asked) < 2 and time.time() < deadline:
+            time.sleep(0.001)
+        assert asked[:2] == [0, 1]  # the second, though nobody has asked for it yet
+        passing.close()
+
+
 class TestMemoryMaps:
     @pytest.fixture
     def path(self, tmp_path):
@@ -122,6 +158,13 @@ class TestMemoryMaps:
         mapped = np.load(path, mmap_mode="r+")
         mapped[3] = 7
         assert_array_equal(everything(open_rows(mapped))[3], np.full(6, 7.0))
+
+    def test_a_map_of_a_file_that_was_replaced_shows_what_it_showed(self, path, tmp_path):
+        mapped = np.load(path, mmap_mode="r")
+        write_blocks(path, iter([2 * X]), NAMES, X.dtype)
+        assert_array_equal(everything(open_rows(mapped)), X)
+        path.unlink()
+        assert_array_equal(everything(open_rows(mapped)), X)
 
     def test_a_transposed_map(self, tmp_path):
         np.save(tmp_path / "t.npy", X.T.copy())
@@ -204,6 +247,30 @@ class TestBadInput:
         column = "'c'" if suffix in (".csv", ".parquet") else "3"
         self.refused(tmp_path / f"x{suffix}", rf"1 values are NaN.*row 1235, column {column}; fill")
 
+    @pytest.mark.parametrize("part", [np.s_[:], np.s_[::2]])
+    def test_a_gap_in_memory_is_found_too(self, part, tmp_path):
+        spoiled = X.copy()
+        spoiled[1234, 2] = np.nan
+        np.save(tmp_path / "x.npy", spoiled)
+        row = 1235 if part == np.s_[:] else 618
+        self.refused(spoiled[part], f"row {row}, column 3")
+        self.refused(np.load(tmp_path / "x.npy", mmap_mode="r")[part], f"row {row}, column 3")
+        frame = pd.DataFrame(spoiled[part], columns=NAMES).convert_dtypes()
+        self.refused(frame, f"row {row}, column 'c'")
+        for use in (MiniBatchHRP().partial_fit, HRP(random_state=0).fit(X).transform, HRP().fit(X).certify):
+            with pytest.raises(ValueError, match=f"row {row}, column 3"):
+                use(open_rows(spoiled[part]))
+
+    def test_a_value_too_large_to_compute_with(self, tmp_path):
+        spoiled = np.tile(X, (20, 1))
+        spoiled[33_333, 2] = -1e160
+        np.save(tmp_path / "x.npy", spoiled)
+        for model in (HRP(), HRP(dictionary="complete"), MiniBatchHRP(1), MiniBatchHRP(dictionary="complete")):
+            with pytest.raises(ValueError, match=r"x.npy: 1 values are 1e\+90 or larger in magnitude"):
+                model.fit(tmp_path / "x.npy")
+        with pytest.raises(ValueError, match="or larger in magnitude"):
+            MiniBatchHRP(1).partial_fit(tmp_path / "x.npy")
+
     def test_a_gap_in_a_dask_collection(self):
         spoiled = X.copy()
         spoiled[1234, 2] = np.nan
@@ -224,6 +291,25 @@ class TestBadInput:
         text[1500] = "1,2,broken,4,5,6"
         (tmp_path / "x.csv").write_text("\n".join(text))
         self.refused(tmp_path / "x.csv", "column 'c' holds 'broken' in row 1500, not a number")
+
+    @pytest.mark.parametrize("cell", ["1_000", '"1,000"', "1;5", "0x1"])
+    def test_a_cell_that_only_looks_like_a_number(self, cell, tmp_path):
+        (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 20 + f"3,{cell}\n")
+        self.refused(tmp_path / "x.csv", "column 'b' holds '.*' in row 21, not a number")
+
+    @pytest.mark.parametrize("cell", ["", " ", "-", "None", "NA", "n/a", "NULL"])
+    def test_words_for_a_gap(self, cell, tmp_path):
+        (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 20 + f"3,{cell}\n")
+        self.refused(tmp_path / "x.csv", r"\(nan\) in row 21, column 'b'; fill")
+
+    def test_thousands_of_columns(self, tmp_path):
+        """In time that does not grow with their square."""
+        names = [f"c{i}" for i in range(20_000)]
+        line = ",".join(["1"] * 20_000)
+        (tmp_path / "x.csv").write_text("\n".join([",".join(names), *[line] * 20, line[:-1] + "x"]))
+        start = time.perf_counter()
+        self.refused(tmp_path / "x.csv", "column 'c19999' holds 'x' in row 21")
+        assert time.perf_counter() - start < 10
 
     def test_a_folder_whose_files_have_different_columns(self, tmp_path):
         pd.DataFrame(X, columns=NAMES).to_parquet(tmp_path / "a.parquet")
@@ -325,6 +411,46 @@ class TestSourcesThatRaise:
             HRP().fit(self.blocks)
         assert threading.active_count() == before
 
+    @pytest.mark.parametrize("error", [ValueError("bad record"), UnicodeError("bad text"), np.linalg.LinAlgError("x")])
+    def test_whatever_the_error_is(self, error):
+        def blocks():
+            yield X
+            raise error
+
+        def fail(block, block_info=None):
+            if block_info[0]["chunk-location"][0] == 2:
+                raise error
+            return block
+
+        with pytest.raises(BlockError, match=rf"block 2 of .*from row 2001 on, .*{error}"):
+            HRP().fit(blocks)
+        array = da.from_array(X, chunks=(500, -1)).map_blocks(fail, dtype=float, meta=np.empty((0, 0)))
+        with pytest.raises(BlockError, match=rf"chunk 3 of the Dask collection .*{error}"):
+            HRP().fit(array)
+
+    def test_the_generator_is_closed(self):
+        closed = []
+
+        def blocks():
+            try:
+                yield X
+                yield X
+            finally:
+                closed.append(True)
+
+        rows = open_rows(blocks, block_size=10)
+        closed.clear()
+        next(opened := rows.blocks())
+        opened.close()
+        assert closed == [True]
+
+    def test_blocks_of_another_type(self):
+        with pytest.raises(ValueError, match=r"block 2 of .* holds float64 where the first holds float32"):
+            HRP().fit(lambda: iter([X.astype("f4"), X]))
+
+    def test_blocks_without_rows_are_passed_over(self):
+        assert_array_equal(everything(open_rows(lambda: iter([np.empty((0, 0)), X, X[:0], X]))), np.vstack([X, X]))
+
     def test_blocks_of_different_width(self):
         with pytest.raises(ValueError, match=r"block 2 of .* has 5 columns where the first has 6"):
             HRP().fit(lambda: iter([X, X[:, :5]]))
@@ -347,6 +473,28 @@ class TestSourcesThatRaise:
         assert_array_equal(model.components_, before)
         assert model.n_features_in_ == 5
         assert list(model.feature_names_in_) == NAMES[:5]
+
+
+@pytest.mark.parametrize("kind", ["Float64", "double[pyarrow]", "Float32", "Int64"])
+def test_nullable_numbers_of_dask_frames(kind):
+    frame = pd.DataFrame(np.round(100 * X), columns=NAMES)
+    expected = HRP(random_state=0).fit(frame.astype(np.float32 if kind == "Float32" else float))
+    nullable = dd.from_pandas(frame.astype(kind), npartitions=3)
+    model = HRP(random_state=0).fit(nullable)
+    assert_array_equal(model.components_, expected.components_)
+    assert_array_equal(model.transform(nullable).compute(), expected.transform(frame.astype(model.components_.dtype)))
+    spoiled = frame.astype(kind)
+    spoiled.iloc[1234, 2] = pd.NA
+    with pytest.raises(ValueError, match="row 1235, column 'c'"):
+        HRP().fit(dd.from_pandas(spoiled, npartitions=3))
+
+
+def test_sums_of_many_chunks_are_added_in_a_tree(monkeypatch):
+    rows = open_rows(da.from_array(X, chunks=(25, -1)))
+    sizes, added = [], rows._engine.added
+    monkeypatch.setattr(rows._engine, "added", lambda parts, key: (sizes.append(len(parts)), added(parts, key))[1])
+    survey(rows, "x")
+    assert sizes == [8] * 10 + [8, 2] + [2]
 
 
 class TestWriting:

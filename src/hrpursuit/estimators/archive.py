@@ -96,12 +96,18 @@ def _model(cls: type[Model], header: dict[str, Any], arrays: dict[str, np.ndarra
         }
         header["parameters"]["options"] = HRPOptions(**options)
     model: Any = cls._from_archive(header, arrays)  # type: ignore[attr-defined]
+    model._validate_params()
     if header.get("has_components", True):
         model.components_, model.encoder_ = arrays["components_"], arrays["encoder_"]
         n = getattr(model, "n_features_in_", len(model.components_))
         if not model.components_.shape == model.encoder_.shape == (n, n):
             raise ValueError("components_ and encoder_ are not square matrices of one size.")
+        for matrix in (model.components_, model.encoder_):
+            if matrix.dtype not in (np.float32, np.float64) or not np.isfinite(matrix).all():
+                raise ValueError("components_ and encoder_ must be finite numbers.")
         model.n_features_in_ = n
     if "feature_names_in_" in arrays:
+        if arrays["feature_names_in_"].shape != (model.n_features_in_,):
+            raise ValueError("feature_names_in_ must name each feature.")
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
     return model

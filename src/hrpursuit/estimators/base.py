@@ -109,7 +109,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 raise ValueError(
                     f"codes must have {len(self.components_)} columns, one for each atom; got {codes.shape[1]}."
                 )
-            rows = ArrayRows(codes)
+            rows = ArrayRows(codes, is_checked=True)
         names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.n_features)])]
         components = self.components_.astype(rows.dtype, copy=False)
         return self._apply(decode_block, (components,), codes, rows, names, out)
@@ -130,7 +130,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                 write_blocks(out, blocks, names, rows.dtype, given)
             return Path(out)
         if isinstance(rows, ArrayRows):
-            return gather(rows.map(kernel, *args), rows.X)
+            return gather(checked(rows.map(kernel, *args), rows), rows.X)
         if isinstance(rows, DaskRows):
             return map_lazily(kernel, args, rows)
         return checked(rows.map(kernel, *args), rows)

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_array
 
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array
+from hrpursuit.rows.survey import LARGEST
 
 _SHOWN = 8
 
@@ -20,8 +21,8 @@ def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
         )
 
 
-#: Largest magnitudes for which third powers and their sums stay within the range of the format.
-_SCALES = {np.dtype(np.float64): (1e-90, 1e90), np.dtype(np.float32): (1e-10, 1e10)}
+#: What the largest value must exceed, so that third powers stay within the range of the format.
+_SMALLEST = {np.dtype(np.float64): 1e-90, np.dtype(np.float32): 1e-10}
 
 
 def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
@@ -30,7 +31,7 @@ def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
     A part of a stream may be as small as it likes: then `smallest` is False.
     """
     largest = float(np.abs(X).max())
-    low, high = _SCALES[X.dtype]
+    low, high = _SMALLEST[X.dtype], LARGEST[X.dtype]
     if largest >= high or (smallest and 0 < largest <= low):
         raise ValueError(
             f"the values of X reach {largest:.1g}; in {X.dtype} they must reach between {low:g} and {high:g}. "

@@ -183,7 +183,7 @@ class HRP(SquareDictionary):
         """
         rows = training_rows(self, X)
         with shown(rows, self.verbose):
-            look_over(rows)
+            look_over(rows, bounded=True)
             self._learn(rows)
         remember_features(self, rows)
         for stage in self.stages_:
@@ -202,10 +202,7 @@ class HRP(SquareDictionary):
         P = None
         if self.dictionary == "complete":
             second_moments = gram(rows)
-            names = getattr(rows, "feature_names", None)
-            check_full_rank(
-                second_moments, sample, getattr(self, "feature_names_in_", None) if names is None else names
-            )
+            check_full_rank(second_moments, sample, getattr(rows, "feature_names", None))
             P = whitening(second_moments, n_samples)
         learned, stages = learn(
             rows,

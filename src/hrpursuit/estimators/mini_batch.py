@@ -151,7 +151,7 @@ class MiniBatchHRP(SquareDictionary):
         self : MiniBatchHRP
         """
         rows = training_rows(self, X)
-        look_over(rows)
+        look_over(rows, bounded=True)
         check_enough_samples(rows.n_samples or 0, rows.n_features, type(self).__name__)
         sample = ordering_sample(rows)
         check_scale(sample)
@@ -190,7 +190,7 @@ class MiniBatchHRP(SquareDictionary):
 
     def _take_rows(self, rows: Rows, first: bool) -> Self:
         """As for an array, block by block; rows that cannot be read to their end leave everything as it was."""
-        look_over(rows)
+        look_over(rows, bounded=True)
         check_scale(ordering_sample(rows), smallest=False)
         state = self._new_state(rows.n_features) if first else copy.deepcopy(self._state)
         for block in rows.blocks():
@@ -247,6 +247,7 @@ class MiniBatchHRP(SquareDictionary):
             Where to; `.npz` is not added. The file appears whole or not at all.
         """
         check_is_fitted(self, "n_samples_seen_")
+        self._state.check()  # rather no file than one that cannot be read
         save_model(self, path)
 
     def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -1,5 +1,6 @@
 """From what a user gives to rows: arrays are validated by scikit-learn, everything else is opened and looked at."""
 
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -11,6 +12,7 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.progress import Bars
 from hrpursuit.rows import ArrayRows, is_outside_memory, open_rows, survey
 from hrpursuit.rows.open import is_rows
+from hrpursuit.rows.source import DataError
 
 FLOATS = [np.float64, np.float32]
 
@@ -19,14 +21,14 @@ def training_rows(model: Any, X: Any) -> Rows:
     """Rows to fit on; those that are not in memory are still to be surveyed."""
     if not is_outside_memory(X):
         X = validate_data(model, X, dtype=FLOATS, ensure_min_samples=2)
-        return ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None))
+        return ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None), is_checked=True)
     return open_rows(X)
 
 
-def look_over(rows: Rows) -> None:
-    """Count the rows and refuse gaps, unless they came as an array, which scikit-learn has checked."""
-    if not isinstance(rows, ArrayRows):
-        survey(rows, name_of(rows))
+def look_over(rows: Rows, *, bounded: bool = False) -> None:
+    """Survey the rows, unless they came as an array, which scikit-learn has checked."""
+    if not getattr(rows, "is_checked", False):
+        survey(rows, name_of(rows), bounded=bounded)
 
 
 def remember_features(model: Any, rows: Rows) -> None:
@@ -42,7 +44,7 @@ def remember_features(model: Any, rows: Rows) -> None:
 def matching_rows(model: Any, X: Any, **options: Any) -> Rows:
     """Rows to code with a fitted model; columns that have names are taken by name. Options as for `open_rows`."""
     if not is_outside_memory(X):
-        return ArrayRows(validate_data(model, X, dtype=FLOATS, reset=False))
+        return ArrayRows(validate_data(model, X, dtype=FLOATS, reset=False), is_checked=True)
     rows = open_rows(X, **options)
     known = getattr(model, "feature_names_in_", None)
     names = getattr(rows, "feature_names", None)
@@ -73,19 +75,30 @@ def name_of(rows: Rows) -> str:
 
 def checked(blocks: Iterator[Array], rows: Rows) -> Iterator[Array]:
     """Results for rows that nobody has looked at yet: those with a gap are refused, named by row and column."""
+    is_known, is_empty = getattr(rows, "is_checked", False), True
     for block in blocks:
         with np.errstate(over="ignore", invalid="ignore"):
-            is_finite = np.isfinite(block.sum())
+            is_finite = is_known or np.isfinite(block.sum())
         if not is_finite:
             survey(rows, name_of(rows))
+            is_known = True  # nothing wrong with the rows: the results are just too large
+        is_empty = is_empty and len(block) == 0
         yield block
+    if is_empty:
+        raise DataError(f"{name_of(rows)} is empty: it has no rows.")
 
 
 @contextmanager
 def shown(rows: Rows, verbose: int) -> Iterator[None]:
     """A bar for each pass over rows that are not in memory, from verbose=2 on, unless somebody watches already."""
-    if verbose < 2 or getattr(rows, "watcher", None) is not None:
+    if verbose < 2 or getattr(rows, "watcher", rows) is not None:  # watched already, or nothing to watch
         yield
         return
-    with Bars().watching(rows):
+    try:
+        bars = Bars()
+    except ImportError as error:
+        warnings.warn(str(error), stacklevel=2)
+        yield
+        return
+    with bars.watching(rows):
         yield

@@ -19,15 +19,24 @@ class ArrayRows:
     block_size : int or None, default=None
         Rows a block; None chooses by the number of features.
     feature_names : sequence of str or None, default=None
+    is_checked : bool, default=False
+        Whether it is known that all entries are finite.
     """
 
-    def __init__(self, X: Array, block_size: int | None = None, feature_names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        X: Array,
+        block_size: int | None = None,
+        feature_names: Sequence[str] | None = None,
+        is_checked: bool = False,
+    ) -> None:
         self.X = X
         self.n_samples: int | None = X.shape[0]
         self.n_features = X.shape[1]
         self.dtype = X.dtype
         self.block_size = block_size or cache_sized(self.n_features, X.dtype)
         self.feature_names = feature_names
+        self.is_checked = is_checked
 
     def blocks(self) -> Iterator[Array]:
         for start in range(0, len(self.X), self.block_size):

@@ -1,5 +1,6 @@
 """Columns of a table: which ones are used, and how they become one array."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +12,13 @@ from hrpursuit.rows.optional import needed
 
 def choose_columns(names: Sequence[str], wanted: Sequence[str] | None, name: str) -> list[str]:
     """The columns to use, by name; all of them by default."""
-    repeated = sorted({column for column in names if list(names).count(column) > 1})
+    repeated = sorted(column for column, count in Counter(names).items() if count > 1)
     if repeated:
         raise ValueError(f"{name} has several columns named {', '.join(map(repr, repeated[:5]))}; rename them.")
     if not wanted:
         return list(names)
-    absent = [column for column in wanted if column not in names]
+    present = set(names)
+    absent = [column for column in wanted if column not in present]
     if absent:
         raise ValueError(f"{name} has no column {', '.join(absent[:10])}; it has {', '.join(names[:20])}.")
     if len(set(wanted)) < len(wanted):

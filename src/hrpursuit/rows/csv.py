@@ -14,10 +14,12 @@ import numpy as np
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows.columns import arrow_to_array, check_no_columns, choose_columns
 from hrpursuit.rows.optional import needed
-from hrpursuit.rows.source import Source, repacked
+from hrpursuit.rows.source import DataError, Source, repacked
 
 Header = Literal["auto", "yes", "no"]
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}  # in a first line these are cells, not names
+_GAPS = ["", " ", "  ", *(form for word in sorted(_MISSING - {""}) for form in (word, word.upper(), word.title()))]
+_GAPS += ["NaN", "#N/A", "#NA", "-NaN", "-nan", "<NA>"]
 _TEXT_BYTES = 4 << 20  # parsed at once
 
 
@@ -47,6 +49,17 @@ def is_cell(text: str) -> bool:
     return True
 
 
+def _is_number(cell: str, decimal_point: str) -> bool:
+    """As strict as the parser: one decimal point, no marks between thousands."""
+    if "_" in cell or (decimal_point != "." and "." in cell):
+        return False
+    try:
+        float(cell.replace(decimal_point, "."))
+    except ValueError:
+        return False
+    return True
+
+
 def look_at(path: Path, header: Header) -> Layout:
     """The layout of a file by its first lines; the first one is a header unless it is all numbers or gaps."""
     try:
@@ -70,8 +83,8 @@ def look_at(path: Path, header: Header) -> Layout:
     return Layout(delimiter, decimal_point, fields, has_names, counts_rows)
 
 
-def _not_utf8(path: Path, error: UnicodeDecodeError) -> ValueError:
-    return ValueError(f"{path} cannot be read: its text is not UTF-8 ({error}); save it as UTF-8.")
+def _not_utf8(path: Path, error: UnicodeDecodeError) -> DataError:
+    return DataError(f"{path} cannot be read: its text is not UTF-8 ({error}); save it as UTF-8.")
 
 
 class CSVSource(Source):
@@ -94,6 +107,8 @@ class CSVSource(Source):
         if self.layout.is_bare:
             check_no_columns(columns, self.name)
         self.columns = choose_columns(fields, columns, self.name)
+        places = {name: place for place, name in enumerate(self.fields)}
+        self._places = [places[name] for name in self.columns]
         self.feature_names = None if self.layout.is_bare else self.columns
         self.n_features = len(self.columns)
 
@@ -110,6 +125,7 @@ class CSVSource(Source):
                 parse_options=self._csv.ParseOptions(delimiter=self.layout.delimiter),
                 convert_options=self._csv.ConvertOptions(
                     decimal_point=self.layout.decimal_point,
+                    null_values=_GAPS,
                     include_columns=self.columns,
                     column_types=dict.fromkeys(self.columns, self._arrow.float64()),
                 ),
@@ -132,19 +148,19 @@ class CSVSource(Source):
         except UnicodeDecodeError as undecodable:
             raise _not_utf8(self.path, undecodable) from error
         if "Empty CSV" in str(error):
-            raise ValueError(f"{self.path} is empty: it has no rows.") from error
-        raise ValueError(f"{self.path} cannot be read: it is damaged or not a table ({error}).") from error
+            raise DataError(f"{self.path} is empty: it has no rows.") from error
+        raise DataError(f"{self.path} cannot be read: it is damaged or not a table ({error}).") from error
 
     def _check_line(self, cells: list[str], n_row: int, error: Any) -> None:
         if len(cells) != len(self.fields):
-            raise ValueError(
+            raise DataError(
                 f"{self.path}: row {n_row} has {len(cells)} columns where the first has {len(self.fields)}; mend it."
             ) from error
-        for name in self.columns:
-            cell = cells[self.fields.index(name)]
-            if not is_cell(cell):
+        for name, place in zip(self.columns, self._places, strict=True):
+            cell = cells[place]
+            if not (_is_number(cell, self.layout.decimal_point) or cell in _GAPS):
                 shown = f"{name!r}" if self.feature_names else f"{int(name) + 1}"
-                raise ValueError(
+                raise DataError(
                     f"{self.path}: column {shown} holds {cell!r} in row {n_row}, not a number; leave the column out by "
                     "naming the others (columns=, --columns), or mend it."
                 ) from error

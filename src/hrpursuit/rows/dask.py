@@ -10,9 +10,10 @@ import numpy as np
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.protocols import Array, Where
 from hrpursuit.rows.array import ArrayRows, sample_indices
-from hrpursuit.rows.columns import choose_columns
+from hrpursuit.rows.columns import check_no_columns, choose_columns
 from hrpursuit.rows.engines import ClusterEngine, Done, Engine, ThreadsEngine, current_client, key_of
-from hrpursuit.rows.source import BlockError, check_shape, float_type
+from hrpursuit.rows.source import BlockError, DataError, check_shape, float_type
+from hrpursuit.rows.survey import first_gap_block, survey_block
 from hrpursuit.rows.watch import Watcher, pass_name, watched
 
 _NAME = "the Dask collection"
@@ -60,18 +61,21 @@ class DaskRows:
         labels = list(frame.columns)
         if all(isinstance(label, str) for label in labels):
             labels = self.feature_names = choose_columns(labels, columns, _NAME)
+        else:
+            check_no_columns(columns, _NAME)
         frame = frame[labels]
-        for label in labels:
-            if not hasattr(frame.dtypes[label], "kind") or frame.dtypes[label].kind not in "buif":
+        types = [getattr(frame.dtypes[label], "numpy_dtype", frame.dtypes[label]) for label in labels]
+        for label, kind in zip(labels, types, strict=True):
+            if getattr(kind, "kind", "O") not in "buif":
                 raise ValueError(
                     f"{_NAME}: column {label!r} holds {frame.dtypes[label]}, not numbers; leave it out by naming the "
                     "others (columns=, --columns), or mend it."
                 )
-        kinds = {float_type(np.dtype(frame.dtypes[label]), _NAME) for label in labels}
+        kinds = {float_type(np.dtype(kind), _NAME) for kind in types}
         self.n_features = len(labels)
         self.dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
         self._lengths: list[int] | None = None
-        return frame
+        return frame if types == list(frame.dtypes) else frame.astype(self.dtype)  # nullable numbers: gaps become NaN
 
     def _array(self, array: Any) -> Any:
         check_shape(array.shape, _NAME)
@@ -117,7 +121,7 @@ class DaskRows:
             task = _Task(_sum_chunk, self.n_features, self.dtype)
             total = self._engine.total(task, (kernel, args), name, self._done(advance))
         if total is None:
-            raise ValueError(f"{_NAME} is empty: it has no rows.")
+            raise DataError(f"{_NAME} is empty: it has no rows.")
         return total
 
     def map(self, kernel: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -131,6 +135,8 @@ class DaskRows:
         else:
             lengths = [int(found) for found in self._each(_count_where, (where,), "count")]
         edges = np.cumsum([0, *lengths])
+        if where is None and edges[-1] == 0:
+            raise DataError(f"{_NAME} is empty: it has no rows.")
         chosen = sample_indices(int(edges[-1]), n, seed)
         if chosen is None:
             chosen = np.arange(edges[-1])
@@ -158,12 +164,23 @@ def map_lazily(kernel: Callable[..., Array], args: tuple[Any, ...], rows: DaskRo
     """The kernel on all chunks, as a Dask array that is computed when it is asked for."""
     array = rows.collection.to_dask_array() if hasattr(rows.collection, "to_dask_array") else rows.collection
     run = partial(_apply_kernel, kernel=kernel, args=args, dtype=rows.dtype)
-    return array.map_blocks(run, dtype=rows.dtype, name=key_of(pass_name(kernel)))
+    meta = np.empty((0, 0), rows.dtype)
+    return array.map_blocks(run, dtype=rows.dtype, meta=meta, name=key_of(pass_name(kernel)))
 
 
-def _apply_kernel(chunk: Array, kernel: Callable[..., Array], args: tuple[Any, ...], dtype: np.dtype[Any]) -> Array:
+def _apply_kernel(
+    chunk: Array, kernel: Callable[..., Array], args: tuple[Any, ...], dtype: np.dtype[Any], block_info: Any = None
+) -> Array:
+    X = np.asarray(chunk).astype(dtype, copy=False)
+    if survey_block(X)[1]:
+        _, row, column, value = first_gap_block(X)
+        where = f"chunk {block_info[0]['chunk-location'][0] + 1}" if block_info else "a chunk"
+        raise DataError(
+            f"{where} of {_NAME} has a value that is NaN, missing or infinite ({value:g}), in its row {int(row) + 1}, "
+            f"column {int(column) + 1}; fill the gaps or leave out such rows."
+        )
     with one_blas_thread():
-        return kernel(np.asarray(chunk).astype(dtype, copy=False), *args)
+        return kernel(X, *args)
 
 
 class _Task:

@@ -5,13 +5,15 @@ import secrets
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 from hrpursuit.rows.array import sum_of_tuples
 from hrpursuit.rows.optional import needed
-from hrpursuit.rows.source import BlockError
+from hrpursuit.rows.source import BlockError, DataError
 
 FAN_IN = 8  # sums added up by one task of the tree
+_START_SECONDS = 60  # for the first worker of an adaptive cluster
 Done = Callable[[int], None]
 Task = Callable[..., Any]
 
@@ -90,7 +92,8 @@ class ThreadsEngine(Engine):
         return self._dask.delayed(args, name=key, traverse=False)
 
     def part(self, task: Task, shared: Any, key: str, i: int, done: Done | None, *own: Any) -> Any:
-        run = task if done is None else _Reporting(task, done)
+        elsewhere = self._dask.config.get("scheduler", None) in ("processes", "multiprocessing")
+        run = task if done is None or elsewhere else _Reporting(task, done)  # no report comes from another process
         return self._dask.delayed(run, pure=False, traverse=False)(i, self.chunks[i], shared, *own, dask_key_name=key)
 
     def added(self, parts: list[Any], key: str) -> Any:
@@ -99,7 +102,7 @@ class ThreadsEngine(Engine):
     def results(self, parts: list[Any]) -> list[Any]:
         try:
             return list(self._dask.compute(*parts))
-        except (BlockError, ValueError):
+        except (BlockError, DataError):
             raise
         except Exception as error:
             raise self._located(error) from error
@@ -148,7 +151,7 @@ class ClusterEngine(Engine):
     def results(self, parts: list[Any]) -> list[Any]:
         try:
             return list(self._client.gather(parts))
-        except (BlockError, ValueError):
+        except (BlockError, DataError):
             raise
         except Exception as error:
             raise BlockError(f"a pass over the Dask collection failed: {type(error).__name__}: {error}") from error
@@ -170,6 +173,9 @@ def _load_evenly(client: Any, chunks: Sequence[Any]) -> list[Any]:
 
 def _checked_workers(client: Any) -> dict[str, int]:
     """Threads of each worker. A worker that cannot import what it is sent dies, and the fit would wait for ever."""
+    if not client.nthreads():  # an adaptive cluster starts some when there is something to do
+        with suppress(TimeoutError):
+            client.submit(int, pure=False).result(timeout=_START_SECONDS)
     found = client.run(importlib.util.find_spec, "hrpursuit")
     if not found:
         raise BlockError("the cluster has no workers; start some, or wait for them with client.wait_for_workers(1).")

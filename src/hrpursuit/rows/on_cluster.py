@@ -7,6 +7,7 @@ from typing import Any
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows.csv import CSVSource, Header
 from hrpursuit.rows.dask import DaskRows
+from hrpursuit.rows.engines import key_of
 from hrpursuit.rows.open import open_source
 from hrpursuit.rows.optional import needed
 from hrpursuit.rows.parquet import ParquetSource
@@ -47,12 +48,11 @@ def _ranges(path: Path, dataset: str | None, source: RangeSource) -> Any:
     assert source.n_samples is not None
     row_bytes = max(1, source.n_features * source.dtype.itemsize)
     n_rows = source.slab * max(1, _CHUNK_BYTES // (row_bytes * source.slab))
+    key = key_of("load")  # another each time: a file of the same name may hold something else
     chunks = []
     for start in range(0, source.n_samples, n_rows):
         stop = min(start + n_rows, source.n_samples)
-        part = delayed(load_range, pure=False)(
-            path, dataset, start, stop, dask_key_name=f"hrp-load-{path.name}-{start}"
-        )
+        part = delayed(load_range, pure=False)(path, dataset, start, stop, dask_key_name=f"{key}-{start}")
         chunks.append(arrays.from_delayed(part, (stop - start, source.n_features), source.dtype))
     return arrays.concatenate(chunks) if chunks else arrays.empty((0, source.n_features))
 

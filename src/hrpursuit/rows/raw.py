@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows.source import RangeSource, check_shape, float_type, repacked
+from hrpursuit.rows.source import DataError, RangeSource, check_shape, float_type, repacked
 
 _ROWS_PER_SEEK = 50  # reading one row by itself takes about as long as passing by so many
 
@@ -76,7 +76,7 @@ class RawSource(RangeSource):
         while view:
             n_read = file.readinto(view)
             if not n_read:
-                raise ValueError(f"{self.name} cannot be read: it was cut short while it was read.")
+                raise DataError(f"{self.name} cannot be read: it was cut short while it was read.")
             view = view[n_read:]
 
     def span(self, start: int, stop: int) -> Array:
@@ -124,4 +124,10 @@ def of_memmap(X: np.memmap[Any, Any]) -> RawSource | None:
     if root.mode != "r":
         root.flush()
     offset = root.offset + X.ctypes.data - root.ctypes.data
-    return RawSource(Path(root.filename), offset, X.shape, X.dtype, by_columns=not X.flags.c_contiguous)
+    try:
+        source = RawSource(Path(root.filename), offset, X.shape, X.dtype, by_columns=not X.flags.c_contiguous)
+        ends = [source.span(i, i + 1) for i in (0, len(X) - 1)] if len(X) else []
+    except (OSError, DataError, ValueError):
+        return None  # the file is gone or shorter: the map still has it
+    same = all(np.array_equal(end, X[[i]], equal_nan=True) for end, i in zip(ends, (0, -1), strict=False))
+    return source if same else None  # else another file has taken the place of the one that is mapped

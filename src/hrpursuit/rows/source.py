@@ -9,6 +9,10 @@ import numpy as np
 from hrpursuit.core.protocols import Array
 
 
+class DataError(ValueError):
+    """Rows that are not what they should be; the message says where and why."""
+
+
 class BlockError(OSError):
     """A block of rows could not be read; the message says which."""
 
@@ -58,13 +62,13 @@ class RangeSource(Source):
 def float_type(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
     """The type that numbers of this type are handed over in: float32 stays, other real numbers become float64."""
     if dtype.kind not in "buif":
-        raise ValueError(f"{name} must hold real numbers; got {dtype}.")
+        raise DataError(f"{name} must hold real numbers; got {dtype}.")
     return np.dtype(np.float32 if dtype.kind == "f" and dtype.itemsize == 4 else np.float64)
 
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2:
-        raise ValueError(f"{name} must be two-dimensional, one sample a row; got {len(shape)} dimensions, {shape}.")
+        raise DataError(f"{name} must be two-dimensional, one sample a row; got {len(shape)} dimensions, {shape}.")
 
 
 def repacked(parts: Iterable[Array], n_rows: int, n_features: int, dtype: np.dtype[Any]) -> Iterator[Array]:

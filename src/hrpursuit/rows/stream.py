@@ -7,7 +7,7 @@ from typing import Any
 
 from hrpursuit.core.protocols import Array, Where
 from hrpursuit.rows.array import cache_sized, rows_at, sample_indices, sample_where, sum_of_tuples
-from hrpursuit.rows.source import BlockError, Source
+from hrpursuit.rows.source import BlockError, DataError, Source
 from hrpursuit.rows.watch import Watcher, pass_name, watched
 
 PIECE_BYTES = 8 << 20  # read at once; two of these are held
@@ -73,7 +73,7 @@ class StreamedRows:
         with closing(self.map(kernel, *args)) as parts:
             first = next(parts, None)
             if first is None:
-                raise ValueError(f"{self} is empty: it has no rows.")
+                raise DataError(f"{self} is empty: it has no rows.")
             return sum_of_tuples(_chain(first, parts))
 
     def map(self, kernel: Callable[..., Any], *args: Any) -> Generator[Any]:
@@ -86,6 +86,8 @@ class StreamedRows:
             return sample_where(self.blocks, n, seed, where)
         if self.n_samples is None:
             self.n_samples = sum(len(block) for block in self._blocks("count"))
+        if self.n_samples == 0:
+            raise DataError(f"{self} is empty: it has no rows.")
         chosen = sample_indices(self.n_samples, n, seed)
         found = None if chosen is None else self.source.take(chosen)
         if found is not None:
@@ -112,7 +114,7 @@ def read_ahead(pieces: Iterator[Array], name: str) -> Generator[Array]:
             while True:
                 try:
                     piece = ahead.result()
-                except (BlockError, ValueError):
+                except (BlockError, DataError):
                     raise  # says what is wrong already
                 except Exception as error:
                     raise BlockError(
@@ -125,4 +127,8 @@ def read_ahead(pieces: Iterator[Array], name: str) -> Generator[Array]:
                 ahead = reader.submit(next, pieces, None)
                 yield piece
         finally:
-            reader.submit(pieces.close).result()  # type: ignore[attr-defined]
+            close: Callable[[], None] = pieces.close  # type: ignore[attr-defined]
+            try:
+                reader.submit(close).result()
+            except RuntimeError:  # the interpreter is on its way out, and the thread is gone
+                close()

@@ -93,7 +93,7 @@ def _write_hdf5(path: Path, pieces: Iterator[Array], names: list[str], dtype: np
     n_rows = 0
     with needed("h5py", "HDF5 files", "files").File(path, "w") as file:
         data = file.create_dataset(
-            DATASET, (0, len(names)), dtype, maxshape=(None, len(names)), chunks=(group, len(names))
+            DATASET, (0, len(names)), dtype, maxshape=(None, len(names)), chunks=(max(1, group // 16), len(names))
         )
         for piece in pieces:
             data.resize(n_rows + len(piece), axis=0)

@@ -40,6 +40,16 @@ class OnlineSettings:
     window: int
     seed: int
 
+    def check(self) -> None:
+        """Raise ValueError if these are not the settings of a learner: a file may hold anything."""
+        whole = [self.n_features, self.window, self.seed, *([] if self.n_nonzero is None else [self.n_nonzero])]
+        if not all(type(number) is int and number >= 0 for number in whole) or type(self.complete) is not bool:
+            raise ValueError("the settings of a learner must be whole numbers.")
+        if not 1 <= self.n_features <= self.window or not 1 <= (self.n_nonzero or 1) <= self.n_features:
+            raise ValueError("the settings of a learner do not fit together.")
+        if not isinstance(self.forgetting, float) or not 0 < self.forgetting <= 1:
+            raise ValueError(f"forgetting must be above 0 and at most 1; got {self.forgetting!r}.")
+
     @property
     def step_rows(self) -> int:
         """Rows between two steps, once so many have come."""
@@ -191,15 +201,14 @@ class OnlineState:
     def check(self) -> None:
         """Raise ValueError if the parts do not fit together: a file may hold anything."""
         settings = self.settings
-        if not (1 <= settings.n_features <= settings.window and 0 < settings.forgetting <= 1):
-            raise ValueError("the settings are not those of a learner.")
+        settings.check()
         for name, shape in self.shapes().items():
             array = getattr(self, name)
             if array.shape != shape or array.dtype != np.float64 or not np.isfinite(array).all():
                 raise ValueError(f"{name} must be finite numbers in double precision, of shape {shape}.")
         for name, value in self.numbers().items():
             kind = type(getattr(OnlineState, name))  # that of the default
-            if type(value) is not kind:
+            if type(value) is not kind and not (kind is float and isinstance(value, float)):
                 raise ValueError(f"{name} must be a {kind.__name__}; got {value!r}.")
             if isinstance(value, float) and not np.isfinite(value):
                 raise ValueError(f"{name} must be finite; got {value}.")
@@ -207,8 +216,12 @@ class OnlineState:
                 raise ValueError(f"{name} must not be negative; got {value}.")
         if self.mode not in get_args(Mode):
             raise ValueError(f"mode must be one of {get_args(Mode)}; got {self.mode!r}.")
-        if self.n_pending > self.n_seen or self.n_pending >= self.settings.step_rows:
+        if self.n_pending > self.n_seen or self.n_pending + settings.rows_until_step(self.n_seen) > settings.step_rows:
             raise ValueError("more rows wait for the next step than a step takes.")
+        if not (self.zero_share.min() >= 0 and self.zero_share.max() <= 1):
+            raise ValueError("zero_share must be shares, from 0 to 1.")
+        if self.n_steps > 0 and np.linalg.matrix_rank(self.coder) < settings.n_features:
+            raise ValueError("coder must be invertible.")
 
 
 def new_state(settings: OnlineSettings) -> OnlineState:
