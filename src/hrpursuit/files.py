@@ -20,6 +20,8 @@ def check_writable(path: str | PathLike[str], *inputs: str | PathLike[str]) -> N
     for source in inputs:
         if target.exists() and Path(source).exists() and target.samefile(source):
             raise ValueError(f"{target} is also read; give another name for the output.")
+        if Path(source).is_dir() and Path(source).resolve() in target.resolve().parents:
+            raise ValueError(f"{target} is inside {source}, which is read; give another place for the output.")
     if not target.parent.is_dir():
         raise FileNotFoundError(f"cannot write {target}: the folder {target.parent} does not exist.")
     is_zarr = target.suffix.lower() == ".zarr" and any((target / mark).exists() for mark in _ZARR_MARKS)

@@ -3,7 +3,7 @@ in memory.
 """
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Self
@@ -17,13 +17,14 @@ class Bars:
     and the time left. Nothing is shown where there is no terminal and no notebook.
     """
 
-    def __init__(self, enabled: bool = True) -> None:
+    def __init__(self, enabled: bool = True, on_advance: Callable[[], None] | None = None) -> None:
         console = needed("rich.console", "Progress bars", "cli").Console(stderr=True)
         self.enabled = enabled and (sys.stderr.isatty() or console.is_jupyter)
         self._progress = _make_progress(console, self.enabled)
         self._tasks: dict[str, Any] = {}
         self._pass: Any = None
         self._n_passes = 0
+        self._on_advance = on_advance  # whoever wants to end a pass raises from here
 
     @property
     def callback(self) -> Callback | None:
@@ -42,6 +43,8 @@ class Bars:
         self._pass = self._progress.add_task(f"pass {self._n_passes}: {name}", total=n_rows, unit="rows")
 
     def advance(self, n_rows: int) -> None:
+        if self._on_advance is not None:
+            self._on_advance()
         self._progress.advance(self._pass, n_rows)
 
     def end(self) -> None:
@@ -51,7 +54,7 @@ class Bars:
     def watching(self, rows: Any) -> Iterator[Self]:
         """Show the passes over these rows; those in memory have none to show."""
         with self:
-            if self.enabled and hasattr(rows, "watcher"):
+            if (self.enabled or self._on_advance) and hasattr(rows, "watcher"):
                 rows.watcher = self
             try:
                 yield self

@@ -98,6 +98,31 @@ def test_models_of_the_online_estimator(tmp_path):
     assert_allclose(next(open_rows(tmp_path / "b.h5").blocks()), X, atol=1e-12)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_an_interrupt_that_a_library_drops_still_counts(tmp_path):
+    """Raised inside a callback, as of a weak reference, an exception is printed and forgotten."""
+    write(tmp_path / "x.npy", np.tile(X, (100, 1)))
+    HRP(random_state=0).fit(X).save(tmp_path / "m.npz")
+    code = """
+import os, signal, sys, weakref
+from hrpursuit.cli.main import run
+import hrpursuit.cli.encode as encode
+class Thing: pass
+def drop(blocks, *more):
+    for block in blocks:
+        thing = Thing()
+        kept = weakref.ref(thing, lambda _: os.kill(os.getpid(), signal.SIGINT))
+        del thing  # the interrupt comes in here, and is dropped
+        yield block
+plain = encode.write_blocks
+encode.write_blocks = lambda out, blocks, *more: plain(out, drop(blocks), *more)
+sys.exit(run(["encode", "x.npy", "-m", "m.npz", "-o", "c.npy"]))
+"""
+    done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 130, done.stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["m.npz", "x.npy"]
+
+
 def test_demo(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert run(["demo", "-o", str(picture), "--json"]) == 0

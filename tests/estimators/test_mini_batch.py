@@ -185,6 +185,17 @@ class TestFiles:
             lambda header, arrays: header["settings"].update(n_features=7),
             lambda header, arrays: header["settings"].update(forgetting=2.0),
             lambda header, arrays: header.update(dtype="object"),
+            lambda header, arrays: header["settings"].update(n_nonzero=2.5),
+            lambda header, arrays: header["settings"].update(n_nonzero=7),
+            lambda header, arrays: header["settings"].update(seed=-1),
+            lambda header, arrays: header["settings"].update(seed=None),
+            lambda header, arrays: header["state"].update(n_pending=199, n_seen=10**9),
+            lambda header, arrays: header["parameters"].update(n_nonzero_coefs="x"),
+            lambda header, arrays: arrays.update(state_coder=np.zeros((6, 6))),
+            lambda header, arrays: arrays.update(state_zero_share=np.full(6, -5.0)),
+            lambda header, arrays: arrays.update(components_=np.full((6, 6), np.nan)),
+            lambda header, arrays: arrays.update(encoder_=np.full((6, 6), "x")),
+            lambda header, arrays: arrays.update(feature_names_in_=np.array(["a", "b"])),
         ],
     )
     def test_contents_that_do_not_fit(self, path, change):
@@ -204,7 +215,7 @@ class TestFirstRows:
         X = make_sparse_coded(40, 20, sparsity=0.2, random_state=0)[0]
         model = feed(MiniBatchHRP(random_state=0), X[:19], size=1)
         for method in (model.transform, model.score, model.inverse_transform, model.certify):
-            with pytest.raises(NotFittedError):
+            with pytest.raises(NotFittedError, match=r"19 samples of 20 features.* call partial_fit with more"):
                 method(X)
         assert model.n_samples_seen_ == 19
         model.partial_fit(X[19:20])

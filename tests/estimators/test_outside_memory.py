@@ -105,10 +105,27 @@ class TestNames:
         frame = dd.from_pandas(FRAME[NAMES[::-1]], npartitions=2)
         assert_allclose(model.transform(frame).compute(), expected, atol=1e-12)
 
+    def test_other_columns_may_stand_beside_them(self, tmp_path):
+        model = HRP(random_state=0).fit(FRAME)
+        FRAME.assign(day=pd.Timestamp("2024-01-01"), site="north").to_parquet(tmp_path / "x.parquet")
+        expected = model.transform(FRAME)
+        assert_allclose(np.concatenate(list(model.transform(tmp_path / "x.parquet"))), expected, atol=1e-12)
+        frame = dd.read_parquet(tmp_path / "x.parquet")
+        assert_allclose(model.transform(frame).compute(), expected, atol=1e-12)
+
+    def test_of_codes_are_checked(self, tmp_path):
+        model = HRP(random_state=0).fit(FRAME)
+        FRAME.to_csv(tmp_path / "x.csv", index=False)
+        with pytest.raises(ValueError, match="has no column hrp0"):
+            model.inverse_transform(tmp_path / "x.csv")
+        names = list(model.get_feature_names_out())
+        pd.DataFrame(model.transform(FRAME), columns=names)[names[::-1]].to_csv(tmp_path / "c.csv", index=False)
+        assert_allclose(np.concatenate(list(model.inverse_transform(tmp_path / "c.csv"))), X, atol=1e-12)
+
     def test_that_are_missing_are_named(self, tmp_path):
         model = HRP(random_state=0).fit(FRAME)
         FRAME.rename(columns={"s3": "t3"}).to_parquet(tmp_path / "x.parquet")
-        with pytest.raises(ValueError, match=r"x.parquet has the columns s0, .* and s3 is missing"):
+        with pytest.raises(ValueError, match=r"x.parquet has no column s3; it has s0, s1, s2, t3"):
             model.transform(tmp_path / "x.parquet")
 
     def test_are_forgotten_by_a_fit_without(self, path):
@@ -150,7 +167,8 @@ def test_a_gap_in_a_dask_array_is_found_when_its_codes_are_computed():
 @pytest.mark.parametrize("suffix", SUFFIXES)
 def test_nothing_to_code(suffix, tmp_path):
     model = HRP(random_state=0).fit(X)
-    write_blocks(tmp_path / f"x{suffix}", iter([]), NAMES, X.dtype)
+    names = list(model.get_feature_names_out())  # so that it could be codes, too
+    write_blocks(tmp_path / f"x{suffix}", iter([]), names, X.dtype)
     for use in (lambda path: list(model.transform(path)), model.score, model.certify, model.inverse_transform):
         with pytest.raises(ValueError, match="is empty"):
             list(use(tmp_path / f"x{suffix}"))

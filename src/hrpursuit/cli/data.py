@@ -11,7 +11,7 @@ from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.rows.optional import needed
 
-KINDS = ".npy, .csv, .parquet or a folder of these, .h5, .hdf5 or .zarr"
+KINDS = ".npy, .csv, .parquet, .h5, .hdf5 or .zarr"
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,10 +5,11 @@ from pathlib import Path
 import click
 
 from hrpursuit.cli.data import KINDS, load_any, reading_options
+from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json
+from hrpursuit.estimators.sources import open_by_name
 from hrpursuit.files import check_writable
 from hrpursuit.progress import Bars
-from hrpursuit.rows import open_rows
 from hrpursuit.rows.csv import Header
 from hrpursuit.rows.writers import check_suffix
 
@@ -31,8 +32,8 @@ def decode(codes: Path, model_path: Path, out: Path, header: Header, dataset: st
     check_suffix(out)
     check_writable(out, codes, model_path)
     model = load_any(model_path)
-    rows = open_rows(codes, dataset=dataset, header=header)
-    with Bars(not as_json).watching(rows):
+    rows = open_by_name(codes, model.get_feature_names_out(), dataset=dataset, header=header)
+    with Bars(not as_json, stop_if_interrupted).watching(rows):
         model.inverse_transform(rows, out=out)
     if as_json:
         print_json({"samples": str(out), "n_samples": rows.n_samples, "n_features": rows.n_features})

@@ -7,6 +7,7 @@ import click
 import numpy as np
 
 from hrpursuit.cli.data import KINDS, load_any, reading_options
+from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
@@ -48,7 +49,7 @@ def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str
             n_zeros += int(np.sum(np.abs(block) < level))
             yield block
 
-    with Bars(not as_json).watching(rows):
+    with Bars(not as_json, stop_if_interrupted).watching(rows):
         n_samples = write_blocks(out, counted(model.transform(rows)), list(model.get_feature_names_out()), rows.dtype)
     zeros = n_zeros / max(1, n_samples * rows.n_features)
     if as_json:

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
 from hrpursuit.cli.data import connected, reading_options
+from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.core.protocols import Rows
 from hrpursuit.files import check_writable
@@ -58,8 +59,8 @@ def fit(
 ) -> None:
     """Learn a dictionary from DATA, one sample a row, and write it as a model.
 
-    DATA is .npy, .csv, .parquet or a folder of these, .h5, .hdf5 or .zarr; it is read in blocks and may be larger than
-    memory.
+    DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files; it is read in blocks and may be larger
+    than memory.
     """
     if out.suffix.lower() != ".npz":
         raise ValueError(f"{out}: expected a name that ends in .npz; got {out.suffix or 'none'!r}.")
@@ -71,7 +72,7 @@ def fit(
         else:
             stack.enter_context(connected(scheduler))
             rows = open_on_cluster(data, columns=chosen, dataset=dataset, header=header)
-        bars = stack.enter_context(Bars(not as_json).watching(rows))
+        bars = stack.enter_context(Bars(not as_json, stop_if_interrupted).watching(rows))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always", ConvergenceWarning)
         start = time.perf_counter()

@@ -12,6 +12,7 @@ from hrpursuit.cli.decode import decode
 from hrpursuit.cli.demo import demo
 from hrpursuit.cli.encode import encode
 from hrpursuit.cli.fit import fit
+from hrpursuit.cli.interrupt import interruptible
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
@@ -34,7 +35,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     with warnings.catch_warnings():
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = _note  # type: ignore[assignment]
-        return _run(arguments)
+        with interruptible():
+            return _run(arguments)
 
 
 def _note(message: Warning | str, *where: Any, **more: Any) -> None:

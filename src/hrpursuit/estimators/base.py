@@ -17,8 +17,17 @@ from hrpursuit.core.coding import codes_block
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.estimators.archive import load_model, save_model
-from hrpursuit.estimators.sources import FLOATS, check_n_features, checked, look_over, matching_rows, name_of, shown
-from hrpursuit.rows import ArrayRows, DaskRows, gather, is_outside_memory, map_lazily, open_rows, survey, write_blocks
+from hrpursuit.estimators.sources import (
+    FLOATS,
+    check_n_features,
+    checked,
+    look_over,
+    matching_rows,
+    name_of,
+    open_by_name,
+    shown,
+)
+from hrpursuit.rows import ArrayRows, DaskRows, gather, is_outside_memory, map_lazily, survey, write_blocks
 
 
 def decode_block(codes: Array, components: Array) -> Array:
@@ -55,6 +64,9 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
     def _n_features_out(self) -> int:
         return len(self.components_)
 
+    def _check_has_dictionary(self) -> None:
+        check_is_fitted(self, "components_")
+
     def transform(self, X: Any, out: str | PathLike[str] | None = None) -> Any:
         """Codes of the samples X.
 
@@ -73,7 +85,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             blocks of codes, in order (a memory map gives an array); for a Dask collection a Dask array. With `out` the
             path. `set_output` concerns arrays only.
         """
-        check_is_fitted(self, "components_")
+        self._check_has_dictionary()
         if isinstance(X, np.memmap) and out is None:
             X = np.asarray(X)  # an array to whoever gives it, so an array goes back
         rows = matching_rows(self, X)
@@ -99,9 +111,9 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
             For data outside memory an iterator over blocks, in order; for a Dask collection a Dask array. With `out`
             the path.
         """
-        check_is_fitted(self, "components_")
+        self._check_has_dictionary()
         if is_outside_memory(codes) and not (isinstance(codes, np.memmap) and out is None):
-            rows = open_rows(codes)
+            rows = open_by_name(codes, self.get_feature_names_out())
             check_n_features(rows, len(self.components_), type(self).__name__)
         else:
             codes = check_array(codes, dtype=FLOATS, input_name="codes")
@@ -148,7 +160,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         -------
         score : float
         """
-        check_is_fitted(self, "components_")
+        self._check_has_dictionary()
         rows = matching_rows(self, X)
         largest = float(np.abs(ordering_sample(rows)).max()) or 1.0  # norms that do not overflow
         with shown(rows, getattr(self, "verbose", 0)):
@@ -169,7 +181,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         certificate : Certificate
             True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
         """
-        check_is_fitted(self, "components_")
+        self._check_has_dictionary()
         rows, orthogonal = matching_rows(self, X), self.dictionary == "orthogonal"
         look_over(rows)
         for level in zero_levels(rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)):
@@ -187,7 +199,7 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         path : path-like
             Where to; `.npz` is not added. The file appears whole or not at all.
         """
-        check_is_fitted(self, "components_")
+        self._check_has_dictionary()
         save_model(self, path)
 
     @classmethod

@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.base import _fit_context
+from sklearn.exceptions import NotFittedError
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -236,6 +237,15 @@ class MiniBatchHRP(SquareDictionary):
             self.encoder_ = encoder.astype(self._dtype)
         self.n_samples_seen_, self.n_steps_, self.n_changes_ = state.n_seen, state.n_steps, state.n_changes
         self.drift_, self.certified_ = state.drift, state.certificate
+
+    def _check_has_dictionary(self) -> None:
+        seen, n = getattr(self, "n_samples_seen_", None), getattr(self, "n_features_in_", 0)
+        if seen is not None and seen < n:
+            raise NotFittedError(
+                f"{type(self).__name__} has seen {seen} samples of {n} features, and has a dictionary once it has seen "
+                f"{n}; call partial_fit with more."
+            )
+        super()._check_has_dictionary()
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the model with all that it needs to go on, without pickle: arrays and text only. Also before

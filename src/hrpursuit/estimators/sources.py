@@ -1,7 +1,7 @@
 """From what a user gives to rows: arrays are validated by scikit-learn, everything else is opened and looked at."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -11,6 +11,7 @@ from sklearn.utils.validation import validate_data
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.progress import Bars
 from hrpursuit.rows import ArrayRows, is_outside_memory, open_rows, survey
+from hrpursuit.rows.columns import NoNamesError
 from hrpursuit.rows.open import is_rows
 from hrpursuit.rows.source import DataError
 
@@ -45,20 +46,29 @@ def matching_rows(model: Any, X: Any, **options: Any) -> Rows:
     """Rows to code with a fitted model; columns that have names are taken by name. Options as for `open_rows`."""
     if not is_outside_memory(X):
         return ArrayRows(validate_data(model, X, dtype=FLOATS, reset=False), is_checked=True)
-    rows = open_rows(X, **options)
-    known = getattr(model, "feature_names_in_", None)
-    names = getattr(rows, "feature_names", None)
-    if known is not None and names is not None and list(known) != list(names):
-        absent = [str(name) for name in known if name not in names]
-        if absent or is_rows(X):
-            raise ValueError(
-                f"{name_of(rows)} has the columns {', '.join(map(str, names[:20]))}; {type(model).__name__} was fitted "
-                f"on {', '.join(map(str, known[:20]))}"
-                + (f", and {', '.join(absent[:10])} is missing." if absent else ".")
-            )
-        rows = open_rows(X, columns=[str(name) for name in known], **options)
+    rows = open_by_name(X, getattr(model, "feature_names_in_", None), **options)
     check_n_features(rows, model.n_features_in_, type(model).__name__)
     return rows
+
+
+def open_by_name(X: Any, known: Sequence[str] | np.ndarray | None, **options: Any) -> Rows:
+    """Rows with these columns, whatever their order and whatever stands beside them; by position where rows or model
+    have no names.
+    """
+    if known is None:
+        return open_rows(X, **options)
+    if is_rows(X):
+        names = getattr(X, "feature_names", None)
+        if names is not None and list(names) != [str(name) for name in known]:
+            raise ValueError(
+                f"{name_of(X)} has the columns {', '.join(map(str, names[:20]))}; expected "
+                f"{', '.join(map(str, known[:20]))}. Open them with columns=..."
+            )
+        return X
+    try:
+        return open_rows(X, columns=[str(name) for name in known], **options)
+    except NoNamesError:
+        return open_rows(X, **options)
 
 
 def check_n_features(rows: Rows, expected: int, name: str) -> None:

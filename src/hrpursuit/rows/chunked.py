@@ -98,7 +98,9 @@ def _choose(path: Path, found: list[str], dataset: str | None) -> str:
     if not found:
         raise ValueError(f"{path} is empty: it holds no dataset.")
     if dataset is None:
-        raise ValueError(f"{path} holds several datasets, {', '.join(found[:20])}; say which one with dataset=...")
+        raise ValueError(
+            f"{path} holds several datasets, {', '.join(found[:20])}; say which one (dataset=, --dataset)."
+        )
     if dataset.strip("/") not in found:
         raise ValueError(f"{path} has no dataset {dataset!r}; it has {', '.join(found[:20])}.")
     return dataset.strip("/")

@@ -8,6 +8,11 @@ import numpy as np
 
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows.optional import needed
+from hrpursuit.rows.source import DataError
+
+
+class NoNamesError(DataError):
+    """Columns were asked for by name, and there are no names."""
 
 
 def choose_columns(names: Sequence[str], wanted: Sequence[str] | None, name: str) -> list[str]:
@@ -28,7 +33,7 @@ def choose_columns(names: Sequence[str], wanted: Sequence[str] | None, name: str
 
 def check_no_columns(wanted: Sequence[str] | None, name: str) -> None:
     if wanted:
-        raise ValueError(f"{name} has no column names; leave out the columns {', '.join(wanted[:10])}.")
+        raise NoNamesError(f"{name} has no column names; leave out the columns {', '.join(wanted[:10])}.")
 
 
 def arrow_to_array(table: Any, dtype: np.dtype[Any]) -> Array:

@@ -133,9 +133,9 @@ class CSVSource(Source):
                 for batch in reader:
                     yield arrow_to_array(batch, self.dtype)
         except self._arrow.ArrowException as error:
-            self._raise_at_fault(error)
+            self.raise_at_fault(error)
 
-    def _raise_at_fault(self, error: Exception) -> NoReturn:
+    def raise_at_fault(self, error: Exception) -> NoReturn:
         """Find the first line that is not as it should be, since the parser does not tell where it is."""
         try:
             with self.path.open(encoding="utf-8-sig", newline="") as file:

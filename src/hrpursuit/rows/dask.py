@@ -32,6 +32,8 @@ class DaskRows:
         An array whose columns are chunked is rechunked, with a warning.
     columns : sequence of str or None, default=None
         Columns of a DataFrame, by name; None uses all.
+    name : str
+        For messages.
 
     Attributes
     ----------
@@ -41,7 +43,8 @@ class DaskRows:
         Told how far each pass has come.
     """
 
-    def __init__(self, collection: Any, columns: Sequence[str] | None = None) -> None:
+    def __init__(self, collection: Any, columns: Sequence[str] | None = None, name: str = _NAME) -> None:
+        self.name = name
         self.feature_names: list[str] | None = None
         if hasattr(collection, "to_dask_array"):
             collection = self._frame(collection, columns)
@@ -53,7 +56,7 @@ class DaskRows:
         self.watcher: Watcher | None = None
 
     def __str__(self) -> str:
-        return _NAME
+        return self.name
 
     def _frame(self, frame: Any, columns: Sequence[str] | None) -> Any:
         if frame.ndim != 2:

@@ -178,7 +178,7 @@ def _checked_workers(client: Any) -> dict[str, int]:
             client.submit(int, pure=False).result(timeout=_START_SECONDS)
     found = client.run(importlib.util.find_spec, "hrpursuit")
     if not found:
-        raise BlockError("the cluster has no workers; start some, or wait for them with client.wait_for_workers(1).")
+        raise BlockError("the cluster has no workers, and none came; start some.")
     without = [address for address, spec in found.items() if spec is None]
     if without:
         raise BlockError(

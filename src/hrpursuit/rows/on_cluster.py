@@ -23,23 +23,32 @@ def open_on_cluster(
     path = path.resolve()
     source = open_source(path, columns, dataset, header)
     if isinstance(source, RangeSource):
-        return DaskRows(_ranges(path, dataset, source))
+        return DaskRows(_ranges(path, dataset, source), name=str(path))
     frames = needed("dask.dataframe", "Tables on a cluster", "dask")
     if isinstance(source, ParquetSource):
-        return DaskRows(frames.read_parquet([str(file) for file in source.files], columns=source.columns))
+        frame = frames.read_parquet([str(file) for file in source.files], columns=source.columns)
+        return DaskRows(frame, name=str(path))
     assert isinstance(source, CSVSource)
+    frame = _read_csv(frames, source)
+    return DaskRows(frame if source.feature_names is not None else frame.to_dask_array(), name=str(path))
+
+
+def _read_csv(frames: Any, source: CSVSource) -> Any:
     layout = source.layout
-    frame = frames.read_csv(
-        str(path),
-        sep=layout.delimiter,
-        decimal=layout.decimal_point,
-        header=0 if layout.has_names else None,
-        names=source.fields,
-        usecols=source.columns,
-        dtype=dict.fromkeys(source.columns, "float64"),
-        encoding="utf-8-sig",
-    )[source.columns]
-    return DaskRows(frame if source.feature_names is not None else frame.to_dask_array())
+    try:
+        frame = frames.read_csv(
+            str(source.path),
+            sep=layout.delimiter,
+            decimal=layout.decimal_point,
+            header=0 if layout.has_names else None,
+            names=source.fields,
+            usecols=source.columns,
+            dtype=dict.fromkeys(source.columns, "float64"),
+            encoding="utf-8-sig",
+        )
+    except (ValueError, TypeError) as error:  # in the part of the file that Dask looks at first
+        source.raise_at_fault(error)
+    return frame[source.columns]
 
 
 def _ranges(path: Path, dataset: str | None, source: RangeSource) -> Any:

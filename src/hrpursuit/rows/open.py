@@ -17,7 +17,7 @@ from hrpursuit.rows.csv import CSVSource, Header
 from hrpursuit.rows.dask import DaskRows
 from hrpursuit.rows.parquet import ParquetSource
 from hrpursuit.rows.raw import of_memmap, open_npy
-from hrpursuit.rows.source import Source, check_shape, float_type
+from hrpursuit.rows.source import DataError, Source, check_shape, float_type
 from hrpursuit.rows.stream import StreamedRows
 
 SUFFIXES = (".csv", ".npy", ".parquet", ".h5", ".hdf5", ".zarr")
@@ -36,10 +36,10 @@ def open_rows(
     Parameters
     ----------
     data : path, array, DataFrame, memmap, h5py.Dataset, zarr.Array, Dask array or DataFrame, or callable
-        A path is a file by its suffix: `.npy`, `.csv`, `.parquet` (or a folder of these), `.h5` or `.hdf5`, `.zarr`. A
-        callable without arguments gives the blocks, two-dimensional arrays, anew for every pass. Files are read in
-        every pass, in blocks, ahead of the computation: they may be larger than memory. One sample a row; float32 stays
-        float32, all other numbers become float64.
+        A path is a file by its suffix: `.npy`, `.csv`, `.parquet` (or a folder of Parquet files), `.h5` or `.hdf5`,
+        `.zarr`. A callable without arguments gives the blocks, two-dimensional arrays, anew for every pass. Files are
+        read in every pass, in blocks, ahead of the computation: they may be larger than memory. One sample a row;
+        float32 stays float32, all other numbers become float64.
     columns : sequence of str or None, default=None
         Columns to use, by name; None uses all.
     dataset : str or None, default=None
@@ -55,6 +55,7 @@ def open_rows(
     """
     if is_rows(data):
         return data
+    _refuse_what_is_read_once(data)
     if isinstance(data, str | os.PathLike):
         return StreamedRows(open_source(Path(data), columns, dataset, header), block_size)
     if _is_dask(data):
@@ -67,6 +68,27 @@ def open_rows(
     return ArrayRows(X, block_size, names)
 
 
+def _refuse_what_is_read_once(data: Any) -> None:
+    if _is_iterator(data):
+        raise DataError(
+            "an iterator can be read only once, and a fit makes several passes; give the function that makes it, "
+            "fit(blocks) rather than fit(blocks())."
+        )
+    if _is_list_of_paths(data):
+        raise DataError(
+            "a list of paths is not one table; give a folder of Parquet files, or a function that reads the files one "
+            "after the other and yields their rows."
+        )
+
+
+def _is_iterator(data: Any) -> bool:
+    return hasattr(data, "__next__")
+
+
+def _is_list_of_paths(data: Any) -> bool:
+    return isinstance(data, list | tuple) and len(data) > 0 and all(isinstance(x, str | os.PathLike) for x in data)
+
+
 def is_rows(data: Any) -> bool:
     """Whether the object is a source of rows itself."""
     return all(hasattr(data, name) for name in ("n_features", "blocks", "sum", "map", "sample"))
@@ -77,6 +99,8 @@ def is_outside_memory(data: Any) -> bool:
     return (
         isinstance(data, str | os.PathLike | np.memmap)
         or is_rows(data)
+        or _is_iterator(data)
+        or _is_list_of_paths(data)
         or _is_dask(data)
         or _is_chunked(data)
         or (callable(data) and not hasattr(data, "__array__") and not isinstance(data, type))

@@ -39,9 +39,9 @@ class ParquetSource(Source):
             absent = [column for column in self.columns if column not in schema.names]
             if absent or (not columns and len(schema.names) != len(first.names)):
                 raise ValueError(
-                    f"{file} has {len(schema.names)} columns where {self.files[0].name} has {len(first.names)}"
-                    + (f", and none named {', '.join(absent[:10])}" if absent else "")
-                    + "; the files of a folder must have the same columns."
+                    f"{file} has the columns {', '.join(schema.names[:10])} where {self.files[0].name} has "
+                    f"{', '.join(first.names[:10])} ({len(schema.names)} and {len(first.names)} in all); the files of "
+                    "a folder must have the same columns."
                 )
             chosen = self._arrow.schema([schema.field(column) for column in self.columns])
             dtype = arrow_float_type(chosen, str(file))

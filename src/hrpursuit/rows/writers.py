@@ -20,7 +20,11 @@ _GROUP_BYTES = 16 << 20  # a row group of Parquet, a chunk of HDF5 and Zarr
 def check_suffix(path: str | PathLike[str]) -> str:
     suffix = Path(path).suffix.lower()
     if suffix not in SUFFIXES:
-        raise ValueError(f"{path}: expected a name that ends in {', '.join(SUFFIXES)}; got {suffix or 'none'!r}.")
+        raise ValueError(
+            f"{path}: expected a name that ends in {', '.join(SUFFIXES)}; got {suffix!r}."
+            if suffix
+            else f"{path}: expected a name that ends in {', '.join(SUFFIXES)}."
+        )
     return suffix
 
 
