@@ -11,7 +11,7 @@ def main() -> None:
         sys.exit(130)
     except ModuleNotFoundError as error:
         package = (error.name or "").split(".")[0]
-        if package not in {"click", "rich", "pyarrow"}:
+        if package not in {"click", "rich"}:
             raise
         sys.exit(f'hrpursuit: the command line needs {package}: pip install "hrpursuit[cli]"')
     sys.exit(run())
