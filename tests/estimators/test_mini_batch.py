@@ -486,7 +486,8 @@ class TestRowsOutsideMemory:
         assert list(model.feature_names_in_) == list(frame.columns)
         model.partial_fit(frame)
 
-    def test_a_stream_that_breaks_leaves_everything_as_it_was(self):
+    def test_a_stream_that_breaks_leaves_everything_as_it_was(self, monkeypatch):
+        monkeypatch.setattr("hrpursuit.rows.stream.PIECE_BYTES", 1)  # so that rows before the break are learned from
         model = MiniBatchHRP(random_state=0).partial_fit(self.X)
         before, drift = model.components_.copy(), model.drift_
         for go_on in (model.partial_fit, model.fit):
@@ -499,6 +500,6 @@ class TestRowsOutsideMemory:
                 yield self.X[1000:]
 
             with pytest.raises(OSError, match=r"block 2 .*the line is dead"):
-                go_on(breaking)
+                go_on(open_rows(breaking, block_size=100))
             assert_array_equal(model.components_, before)
             assert (model.n_samples_seen_, model.drift_, model._state.n_seen) == (3000, drift, 3000)

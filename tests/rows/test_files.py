@@ -446,7 +446,13 @@ class TestSourcesThatRaise:
             finally:
                 closed.append(True)
 
-        rows = open_rows(blocks, block_size=10)
+        kept = []  # so that nobody but us can close them
+
+        def call():
+            kept.append(blocks())
+            return kept[-1]
+
+        rows = open_rows(call, block_size=10)
         closed.clear()
         next(opened := rows.blocks())
         opened.close()
