@@ -441,8 +441,8 @@ class TestSourcesThatRaise:
 
         def blocks():
             try:
-                yield X
-                yield X
+                while True:
+                    yield X
             finally:
                 closed.append(True)
 
