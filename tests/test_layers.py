@@ -16,7 +16,9 @@ LAYERS = [
     ["schemes", "metrics", "progress"],
     ["datasets"],
     ["estimators"],
+    ["baselines"],
     ["versions", "plots"],
+    ["experiments"],
     ["cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}

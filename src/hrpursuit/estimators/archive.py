@@ -51,7 +51,7 @@ def save_model(model: Any, path: str | PathLike[str]) -> None:
     header, arrays = model._to_archive()
     header |= {"format": FORMAT, "version": VERSION, "class": type(model).__name__}
     if hasattr(model, "components_"):
-        arrays |= {"components_": model.components_, "encoder_": model.encoder_}
+        arrays |= {name: getattr(model, name) for name in model._matrices}
     else:
         header["has_components"] = False  # an online model that has not seen enough yet
     if hasattr(model, "feature_names_in_"):
@@ -98,16 +98,23 @@ def _model(cls: type[Model], header: dict[str, Any], arrays: dict[str, np.ndarra
     model: Any = cls._from_archive(header, arrays)  # type: ignore[attr-defined]
     model._validate_params()
     if header.get("has_components", True):
-        model.components_, model.encoder_ = arrays["components_"], arrays["encoder_"]
-        n = getattr(model, "n_features_in_", len(model.components_))
-        if not model.components_.shape == model.encoder_.shape == (n, n):
-            raise ValueError("components_ and encoder_ are not square matrices of one size.")
-        for matrix in (model.components_, model.encoder_):
-            if matrix.dtype not in (np.float32, np.float64) or not np.isfinite(matrix).all():
-                raise ValueError("components_ and encoder_ must be finite numbers.")
-        model.n_features_in_ = n
+        _set_matrices(model, arrays)
     if "feature_names_in_" in arrays:
         if arrays["feature_names_in_"].shape != (model.n_features_in_,):
             raise ValueError("feature_names_in_ must name each feature.")
         model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
     return model
+
+
+def _set_matrices(model: Any, arrays: dict[str, np.ndarray]) -> None:
+    components = arrays["components_"]
+    n = getattr(model, "n_features_in_", components.shape[1])
+    if "encoder_" in model._matrices and not components.shape == arrays["encoder_"].shape == (n, n):
+        raise ValueError("components_ and encoder_ are not square matrices of one size.")
+    for name in model._matrices:
+        if arrays[name].ndim != 2 or arrays[name].dtype not in (np.float32, np.float64):
+            raise ValueError(f"{name} must be a matrix of floats.")
+        if not np.isfinite(arrays[name]).all():
+            raise ValueError(f"{name} must be finite numbers.")
+        setattr(model, name, arrays[name])
+    model.n_features_in_ = n

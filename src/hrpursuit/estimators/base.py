@@ -1,4 +1,4 @@
-"""What every estimator with a square dictionary does once it has one: code, decode, score, check, save."""
+"""What every estimator does once it has a dictionary: code, decode, score, save; and check, where it is square."""
 
 from collections.abc import Callable
 from functools import wraps
@@ -29,29 +29,36 @@ from hrpursuit.estimators.sources import (
 )
 from hrpursuit.rows import ArrayRows, DaskRows, gather, is_outside_memory, map_lazily, survey, write_blocks
 
+Coder = Callable[..., Array]  # block of rows to block of codes
+
 
 def decode_block(codes: Array, components: Array) -> Array:
     return codes @ components
 
 
-def residual_block(X: Array, components: Array, unit: float, *coder: Any) -> tuple[float, float]:
+def residual_block(X: Array, components: Array, unit: float, kernel: Coder, *args: Any) -> tuple[float, float]:
     """Squared norms, in this unit, of what the codes leave of the samples, and of the samples."""
-    X = np.asarray(X, dtype=np.float64) / unit
-    residual = X - codes_block(X, *coder) @ components
+    X = np.asarray(X, dtype=np.float64)
+    residual = (X - kernel(X, *args) @ components) / unit
+    X = X / unit
     return float(np.vdot(residual, residual)), float(np.vdot(X, X))
 
 
-class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the estimators: `components_` (one atom a row) and `encoder_` (codes are X @ encoder_) once fitted.
+class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Base of the estimators: `components_`, one atom a row, once fitted.
 
-    A subclass says what of it goes into a file: `_to_archive` gives a header of plain values and a dictionary of
-    arrays, `_from_archive` makes a fitted estimator of them again.
+    A subclass says how samples are coded: `_coder` gives a kernel of blocks and its arguments. It says what of it goes
+    into a file: `_to_archive` gives a header of plain values and a dictionary of arrays, `_from_archive` makes a fitted
+    estimator of them again.
     """
 
-    n_nonzero_coefs: int | None
-    dictionary: Literal["orthogonal", "complete"]
+    #: Fitted matrices that a file keeps, beside those of `_to_archive`.
+    _matrices: tuple[str, ...] = ("components_",)
     components_: np.ndarray
-    encoder_: np.ndarray
+
+    def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
+        """Kernel that codes a block of rows of this type, and its arguments."""
+        raise NotImplementedError
 
     def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise NotImplementedError
@@ -79,29 +86,25 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
 
         Returns
         -------
-        codes : array of shape (n_samples, n_features)
-            X @ encoder_; with `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a
-            complete dictionary are fitted to the sample by least squares. For data outside memory an iterator over
-            blocks of codes, in order (a memory map gives an array); for a Dask collection a Dask array. With `out` the
-            path. `set_output` concerns arrays only.
+        codes : array of shape (n_samples, n_atoms)
+            Of an estimator with a square dictionary X @ encoder_; with `n_nonzero_coefs` all but that many of the
+            largest of each row are zero, and those of a complete dictionary are fitted to the sample by least squares.
+            For data outside memory an iterator over blocks of codes, in order (a memory map gives an array); for a Dask
+            collection a Dask array. With `out` the path. `set_output` concerns arrays only.
         """
         self._check_has_dictionary()
         if isinstance(X, np.memmap) and out is None:
             X = np.asarray(X)  # an array to whoever gives it, so an array goes back
         rows = matching_rows(self, X)
-        return self._apply(codes_block, self._coder(rows.dtype), X, rows, list(self.get_feature_names_out()), out)
-
-    def _coder(self, dtype: np.dtype) -> tuple[Any, ...]:
-        """Arguments of `codes_block` for rows of this type."""
-        refit = self.components_ if self.dictionary == "complete" else None
-        return self.encoder_.astype(dtype, copy=False), self.n_nonzero_coefs, None, refit
+        kernel, args = self._coder(rows.dtype)
+        return self._apply(kernel, args, X, rows, list(self.get_feature_names_out()), out)
 
     def inverse_transform(self, codes: Any, out: str | PathLike[str] | None = None) -> Any:
         """Samples for codes: codes @ components_.
 
         Parameters
         ----------
-        codes : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
+        codes : array-like of shape (n_samples, n_atoms), or anything that :func:`~hrpursuit.rows.open_rows` takes
         out : path-like or None, default=None
             File for the samples, as for `transform`.
 
@@ -122,13 +125,15 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
                     f"codes must have {len(self.components_)} columns, one for each atom; got {codes.shape[1]}."
                 )
             rows = ArrayRows(codes, is_checked=True)
-        names = [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(rows.n_features)])]
+        names = [
+            str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
+        ]
         components = self.components_.astype(rows.dtype, copy=False)
         return self._apply(decode_block, (components,), codes, rows, names, out)
 
     def _apply(
         self,
-        kernel: Callable[..., Array],
+        kernel: Coder,
         args: tuple[Any, ...],
         given: Any,
         rows: Rows,
@@ -164,31 +169,11 @@ class SquareDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEs
         rows = matching_rows(self, X)
         largest = float(np.abs(ordering_sample(rows)).max()) or 1.0  # norms that do not overflow
         with shown(rows, getattr(self, "verbose", 0)):
-            error, total = rows.sum(residual_block, self.components_, largest, *self._coder(np.dtype(np.float64)))
+            kernel, args = self._coder(np.dtype(np.float64))
+            error, total = rows.sum(residual_block, self.components_, largest, kernel, *args)
         if not np.isfinite(error):
             survey(rows, name_of(rows))
         return 0.0 - float(np.sqrt(error / total)) if total > 0 else 0.0
-
-    def certify(self, X: Any) -> Certificate:
-        """Check the certificate on all samples X.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-
-        Returns
-        -------
-        certificate : Certificate
-            True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
-        """
-        self._check_has_dictionary()
-        rows, orthogonal = matching_rows(self, X), self.dictionary == "orthogonal"
-        look_over(rows)
-        for level in zero_levels(rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)):
-            certificate = certify(rows, self.encoder_.T, level, orthogonal=orthogonal)
-            if certificate:
-                break
-        return certificate
 
     def save(self, path: str | PathLike[str]) -> None:
         """Write the fitted model to a file, without pickle: arrays and text only. A callback is not kept, nor a random
@@ -229,11 +214,45 @@ def _only_in_memory(wrapped: Any) -> Any:
     """
 
     @wraps(wrapped)
-    def transform(self: SquareDictionary, X: Any, out: str | PathLike[str] | None = None) -> Any:
+    def transform(self: DictionaryEstimator, X: Any, out: str | PathLike[str] | None = None) -> Any:
         outside = out is not None or (is_outside_memory(X) and not isinstance(X, np.memmap))
         return wrapped.__wrapped__(self, X, out) if outside else wrapped(self, X)
 
     return transform
 
 
-setattr(SquareDictionary, "transform", _only_in_memory(SquareDictionary.transform))  # noqa: B010 - a method to mypy
+setattr(DictionaryEstimator, "transform", _only_in_memory(DictionaryEstimator.transform))  # noqa: B010 - for mypy
+
+
+class SquareDictionary(DictionaryEstimator):
+    """Base of the estimators whose codes are linear before any threshold: X @ encoder_."""
+
+    _matrices = ("components_", "encoder_")
+    n_nonzero_coefs: int | None
+    dictionary: Literal["orthogonal", "complete"]
+    encoder_: np.ndarray
+
+    def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
+        refit = self.components_ if self.dictionary == "complete" else None
+        return codes_block, (self.encoder_.astype(dtype, copy=False), self.n_nonzero_coefs, None, refit)
+
+    def certify(self, X: Any) -> Certificate:
+        """Check the certificate on all samples X.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
+
+        Returns
+        -------
+        certificate : Certificate
+            True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
+        """
+        self._check_has_dictionary()
+        rows, orthogonal = matching_rows(self, X), self.dictionary == "orthogonal"
+        look_over(rows)
+        for level in zero_levels(rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)):
+            certificate = certify(rows, self.encoder_.T, level, orthogonal=orthogonal)
+            if certificate:
+                break
+        return certificate

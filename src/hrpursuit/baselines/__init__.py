@@ -1,0 +1,5 @@
+"""The methods that the paper compares with, as estimators with the interface of :class:`~hrpursuit.HRP`."""
+
+from hrpursuit.baselines.power import MSP, L3Stage1
+
+__all__ = ["MSP", "L3Stage1"]

@@ -1,0 +1,1 @@
+"""Every figure and table of the paper, and ours beside it."""
