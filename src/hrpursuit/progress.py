@@ -3,13 +3,15 @@ in memory.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 from hrpursuit.core.protocols import Callback, Iterate
 from hrpursuit.rows.optional import needed
+
+Item = TypeVar("Item")
 
 
 class Bars:
@@ -49,6 +51,16 @@ class Bars:
 
     def end(self) -> None:
         self._progress.remove_task(self._pass)
+
+    def count(self, name: str, items: Iterable[Item], total: int) -> Iterator[Item]:
+        """Hand on the items, with a bar that counts them."""
+        task = self._progress.add_task(name, total=total, unit="")
+        try:
+            for item in items:
+                self._progress.advance(task)
+                yield item
+        finally:
+            self._progress.remove_task(task)
 
     @contextmanager
     def watching(self, rows: Any) -> Iterator[Self]:

@@ -13,6 +13,7 @@ from hrpursuit.cli.demo import demo
 from hrpursuit.cli.encode import encode
 from hrpursuit.cli.fit import fit
 from hrpursuit.cli.interrupt import interruptible
+from hrpursuit.cli.reproduce import reproduce
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
@@ -26,7 +27,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, encode, decode):
+for command in (demo, fit, encode, decode, reproduce):
     commands.add_command(command)
 
 
@@ -45,7 +46,7 @@ def _note(message: Warning | str, *where: Any, **more: Any) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        commands.main(args=None if arguments is None else list(arguments), standalone_mode=False)
+        code = commands.main(args=None if arguments is None else list(arguments), standalone_mode=False)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
@@ -57,4 +58,4 @@ def _run(arguments: Sequence[str] | None) -> int:
     except (ValueError, OSError, ImportError, MemoryError, ArithmeticError) as error:
         print(f"hrpursuit: error: {' '.join(str(error).split())}", file=sys.stderr)
         return EXIT_ERROR
-    return 0
+    return code if isinstance(code, int) else 0

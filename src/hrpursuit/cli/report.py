@@ -15,10 +15,11 @@ def print_json(report: Mapping[str, Any]) -> None:
     click.echo(json.dumps(report))
 
 
-def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, is_text: bool = False) -> None:
+    """Numbers stand to the right of their columns, text and the first column to the left."""
     table = Table(title=title, title_justify="left")
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 else "right")
+        table.add_column(name, justify="left" if i == 0 or is_text else "right")
     for row in rows:
         table.add_row(*row)
     Console().print(table)

@@ -1,0 +1,135 @@
+"""hrpursuit reproduce: the paper's figures and tables."""
+
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hrpursuit.cli.report import print_table
+from hrpursuit.experiments.experiment import Experiment, Scale, Settings
+from hrpursuit.experiments.output import Outcome, write
+from hrpursuit.experiments.quirks import QUIRKS
+from hrpursuit.experiments.readings import FILLS, find_readings
+from hrpursuit.experiments.registry import NAMES, find
+from hrpursuit.experiments.report import write_report
+from hrpursuit.experiments.runner import run_trials
+from hrpursuit.experiments.style import figure_style
+from hrpursuit.experiments.workers import Workers
+from hrpursuit.progress import Bars
+
+EXIT_SOME_FAILED = 3
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[NAME]...")
+@click.option("--list", "is_list", is_flag=True, help="List the experiments and the options that some of them have.")
+@click.option("--scale", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
+              help="quick: fewer trials, minutes; paper: as many as in the paper, hours.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of data and fits.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Processes for trials; as many as cores by default.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("hrpursuit-results"), show_default=True,
+              help="Folder for the results and the cache of trials.")  # fmt: skip
+@click.option("--data", type=click.Path(path_type=Path),
+              help="File of sensor readings (or its folder); HRPURSUIT_DATA by default.")  # fmt: skip
+@click.option("--fill", "fills", type=click.Choice(list(FILLS)), multiple=True,
+              help="How sensor-table prepares the readings; all ways by default.")  # fmt: skip
+@click.option("--snr-db", type=float, help="Add noise to synthetic data; none by default, as in the paper.")
+@click.option("--quirk", "quirks", type=click.Choice(list(QUIRKS)), multiple=True,
+              help="Follow a habit of the published code; --list says what they are.")  # fmt: skip
+def reproduce(
+    names: Sequence[str],
+    is_list: bool,
+    scale: Scale,
+    seed: int,
+    jobs: int | None,
+    out: Path,
+    data: Path | None,
+    fills: Sequence[str],
+    snr_db: float | None,
+    quirks: Sequence[str],
+) -> int:
+    """Compute figures and tables of the paper, ours beside them: NAME, several of them, or all.
+
+    Each trial is kept in the cache, so that a run that was interrupted goes on where it stopped. `all` writes
+    report.html as well.
+
+    Exit code 3: some trials failed; the others are there.
+    """
+    if is_list or not names:
+        _print_list()
+        return 0
+    experiments = [find(name) for name in (NAMES if "all" in names else dict.fromkeys(names))]
+    readings, why_not = find_readings(data)
+    settings = Settings(scale, seed, frozenset(quirks), readings, tuple(fills) or tuple(FILLS), snr_db)
+    _check_quirks(experiments, settings)
+    if out.exists() and not out.is_dir():
+        raise ValueError(f"{out} is a file; give a folder for the results.")
+    out.mkdir(parents=True, exist_ok=True)
+    n_jobs = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    start = time.perf_counter()
+    outcomes = []
+    with Bars() as bars, Workers(n_jobs) as workers:
+        for experiment in experiments:
+            if experiment.needs_readings and readings is None:
+                if "all" not in names:
+                    raise ValueError(f"{experiment.name} {why_not}")
+                outcomes.append(Outcome(experiment, skipped=f"it {why_not}"))
+                click.echo(f"{experiment.name}: skipped, it {why_not}", err=True)
+                continue
+            results = run_trials(experiment, settings, out / "cache", workers, bars, _say)
+            with figure_style():
+                outcomes.append(write(experiment, results, experiment.conclude(results.records, settings), out))
+            _tell(outcomes[-1], is_short="all" in names)
+    if "all" in names:
+        write_report(outcomes, settings, out / "report.html", n_jobs, time.perf_counter() - start)
+        click.echo(f"report: {out / 'report.html'}")
+    return EXIT_SOME_FAILED if any(outcome.results and outcome.results.failures for outcome in outcomes) else 0
+
+
+def _say(text: str) -> None:
+    click.echo(f"note: {text}", err=True)
+
+
+def _check_quirks(experiments: Sequence[Experiment], settings: Settings) -> None:
+    known = {quirk for experiment in experiments for quirk in experiment.quirks}
+    for quirk in settings.quirks - known:
+        raise ValueError(f"--quirk {quirk} means nothing to {', '.join(e.name for e in experiments)}.")
+
+
+def _print_list() -> None:
+    rows = []
+    for name in NAMES:
+        experiment = find(name)
+        rows.append([name, experiment.title, experiment.in_paper])
+    print_table("hrpursuit reproduce NAME", ["name", "what it shows", "in the paper"], rows, is_text=True)
+    users: dict[str, Any] = {quirk: [name for name in NAMES if quirk in find(name).quirks] for quirk in QUIRKS}
+    rows = [[quirk, text, ", ".join(users[quirk])] for quirk, text in QUIRKS.items()]
+    print_table("--quirk", ["name", "habit of the published code", "experiments"], rows, is_text=True)
+    rows = [[name, fill.text] for name, fill in FILLS.items()]
+    print_table("--fill (sensor-table)", ["name", "how gaps are filled"], rows, is_text=True)
+
+
+def _tell(outcome: Outcome, is_short: bool) -> None:
+    results, findings = outcome.results, outcome.findings
+    assert results is not None
+    assert findings is not None
+    cached = f", {results.n_cached} from the cache" if results.n_cached else ""
+    click.echo(f"{outcome.experiment.name}: {results.n_trials} trials{cached}, {results.seconds:.1f} s")
+    if not is_short:
+        for table in findings.tables:
+            print_table(table.title, table.header, table.rows)
+            if table.note:
+                click.echo(table.note)
+    for verdict in findings.verdicts:
+        click.echo(f"  {'agrees ' if verdict.agrees else 'differs'}  {verdict.text}")
+    for done in results.failures[:5]:
+        click.echo(f"  failed   {done.config}: {done.error}", err=True)
+    if results.failures:
+        click.echo(f"  {len(results.failures)} trials failed; all of them in {outcome.experiment.name}-failures.csv",
+                   err=True)  # fmt: skip
+    if not is_short:
+        for path in (outcome.records, *outcome.pictures):
+            click.echo(f"  {path}")

@@ -1,0 +1,59 @@
+"""The files of an experiment: rows as CSV, tables as CSV and figures as PNG and SVG, each whole or not at all."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hrpursuit.experiments.experiment import Experiment, Findings
+from hrpursuit.experiments.runner import Results
+from hrpursuit.experiments.workers import Done
+from hrpursuit.files import replaced_when_done
+from hrpursuit.plots import save_figure
+from hrpursuit.rows.optional import needed
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An experiment that has been run and written; one that was skipped has a reason and nothing else.
+
+    Attributes
+    ----------
+    pictures : tuple of path
+        PNG; an SVG stands beside each.
+    records : path or None
+        CSV of all rows.
+    """
+
+    experiment: Experiment
+    results: Results | None = None
+    findings: Findings | None = None
+    pictures: tuple[Path, ...] = ()
+    records: Path | None = None
+    skipped: str | None = None
+
+
+def write(experiment: Experiment, results: Results, findings: Findings, folder: Path) -> Outcome:
+    """Write what was found into `folder`, under the name of the experiment."""
+    folder.mkdir(parents=True, exist_ok=True)
+    records = folder / f"{experiment.name}.csv"
+    with replaced_when_done(records) as temporary:
+        results.records.to_csv(temporary, index=False)
+    _write_failures(results.failures, folder / f"{experiment.name}-failures.csv")
+    pictures = []
+    for name, figure in findings.figures.items():
+        picture = folder / f"{experiment.name}{'-' if name else ''}{name}.png"
+        save_figure(figure, picture)
+        save_figure(figure, picture.with_suffix(".svg"))
+        pictures.append(picture)
+    return Outcome(experiment, results, findings, tuple(pictures), records)
+
+
+def _write_failures(failures: Sequence[Done], path: Path) -> None:
+    if not failures:
+        path.unlink(missing_ok=True)  # of an earlier run
+        return
+    pandas = needed("pandas", "Experiments", "experiments")
+    rows: list[dict[str, Any]] = [done.config | {"error": done.error} for done in failures]
+    with replaced_when_done(path) as temporary:
+        pandas.DataFrame(rows).to_csv(temporary, index=False)

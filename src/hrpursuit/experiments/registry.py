@@ -1,0 +1,19 @@
+"""The experiments by name."""
+
+import difflib
+from importlib import import_module
+
+from hrpursuit.experiments.experiment import Experiment
+
+#: In the order of the paper.
+NAMES = ("lp-balls",)
+
+
+def find(name: str) -> Experiment:
+    """The experiment of this name; each module of the catalogue has one, called EXPERIMENT."""
+    if name not in NAMES:
+        near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.3)
+        hint = f"did you mean {near[0]}? " if near else ""
+        raise ValueError(f"there is no experiment {name!r}; {hint}The names are: {', '.join(NAMES)}, or all.")
+    module = import_module(f"hrpursuit.experiments.catalogue.{name.replace('-', '_')}")
+    return module.EXPERIMENT

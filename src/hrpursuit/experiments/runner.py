@@ -1,0 +1,77 @@
+"""Runs the trials of an experiment: those in the cache come from there, the others run in processes and are kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hrpursuit.experiments.cache import TrialCache, code_version
+from hrpursuit.experiments.experiment import Experiment, Settings
+from hrpursuit.experiments.workers import Done, Workers
+from hrpursuit.progress import Bars
+from hrpursuit.rows.optional import needed
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Results:
+    """Rows of all trials that ended well, and those that did not.
+
+    Attributes
+    ----------
+    records : DataFrame
+        A row for each row of a trial, with the items of its configuration.
+    failures : list of Done
+    n_trials, n_cached : int
+    seconds : float
+        That this run took.
+    """
+
+    records: pd.DataFrame
+    failures: list[Done]
+    n_trials: int
+    n_cached: int
+    seconds: float
+
+
+def run_trials(
+    experiment: Experiment,
+    settings: Settings,
+    folder: Path,
+    workers: Workers,
+    bars: Bars,
+    say: Callable[[str], None],
+) -> Results:
+    """All trials of the experiment; `folder` holds the cache."""
+    start = time.perf_counter()
+    pandas = needed("pandas", "Experiments", "experiments")
+    cache = TrialCache(folder, experiment.name, code_version(experiment.run.__module__))
+    configs = list(experiment.plan(settings))
+    held = [cache.get(config) for config in configs]
+    missing = [config for config, rows in zip(configs, held, strict=True) if rows is None]
+    n_stale = sum(cache.is_stale(config) for config in missing)
+    if n_stale:
+        say(f"{experiment.name}: {n_stale} trials in the cache are of another version of the code; they run anew")
+    found: dict[str, list[dict[str, Any]]] = {}
+    failures = []
+    at_once = 1 if experiment.is_timed else workers.n_jobs
+    for done in bars.count(experiment.name, workers.perform(experiment.run, missing, at_once), len(missing)):
+        if done.error is None:
+            cache.put(done.config, done.rows, done.seconds)
+            found[cache.path(done.config).name] = done.rows
+        else:
+            failures.append(done)
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for config, known in zip(configs, held, strict=True):
+            for row in found.get(cache.path(config).name, []) if known is None else known:
+                yield config | row
+
+    records = pandas.DataFrame(list(rows()))
+    n_cached = len(configs) - len(missing)
+    return Results(records, failures, len(configs), n_cached, time.perf_counter() - start)
