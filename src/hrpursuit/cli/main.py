@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 import hrpursuit
+from hrpursuit.cli.compare import compare
 from hrpursuit.cli.decode import decode
 from hrpursuit.cli.demo import demo
 from hrpursuit.cli.encode import encode
@@ -27,7 +28,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, encode, decode, reproduce):
+for command in (demo, fit, encode, decode, compare, reproduce):
     commands.add_command(command)
 
 

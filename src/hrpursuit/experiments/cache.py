@@ -15,6 +15,7 @@ from hrpursuit.experiments.experiment import Config
 from hrpursuit.files import replaced_when_done
 
 _PACKAGE = Path(room.__file__).parents[1]
+_MACHINERY = ("cache", "comparison", "output", "registry", "report", "runner", "style", "workers")
 _NOT_COMPUTING = ("cli", "plots.py", "versions.py", "progress.py", "experiments")
 
 
@@ -25,10 +26,8 @@ def code_version(module: str) -> str:
     """
     own = Path(str(import_module(module).__file__))
     paths = [path for path in _PACKAGE.rglob("*.py") if path.relative_to(_PACKAGE).parts[0] not in _NOT_COMPUTING]
-    paths += [
-        *(_PACKAGE / "experiments").glob("*.py"),
-        *(own.parent.rglob("*.py") if own.stem == "__init__" else [own]),
-    ]
+    paths += [path for path in (_PACKAGE / "experiments").glob("*.py") if path.stem not in _MACHINERY]
+    paths += own.parent.rglob("*.py") if own.stem == "__init__" else [own]
     digest = hashlib.sha256()
     for path in sorted(paths):
         digest.update(path.relative_to(_PACKAGE).as_posix().encode())

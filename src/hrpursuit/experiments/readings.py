@@ -1,11 +1,17 @@
 """The sensor readings of the paper's application, and the ways to fill their gaps."""
 
+import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+
+from hrpursuit.core.coding import codes_block
+from hrpursuit.core.procrustes import hard_threshold_procrustes
+from hrpursuit.experiments.experiment import Config, Settings
+from hrpursuit.rows import ArrayRows
 
 FILE = "krakow_pm25_2017_10.csv"
 VARIABLE = "HRPURSUIT_DATA"
@@ -25,6 +31,12 @@ def find_readings(given: Path | None) -> tuple[Path | None, str]:
     if not path.is_file():
         return None, f"needs the sensor readings: {VARIABLE} says {folder}, but there is no file {path}."
     return path, ""
+
+
+def config_of(settings: Settings) -> Config:
+    """What tells one file of readings from another, in the configuration of a trial."""
+    assert settings.readings is not None
+    return {"path": str(settings.readings), "digest": hashlib.sha256(settings.readings.read_bytes()).hexdigest()[:16]}
 
 
 def read(path: str | Path) -> np.ndarray:
@@ -51,6 +63,19 @@ def _written(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     observed = ~np.isnan(X)
     mean = np.where(observed, X, 0).sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
     return np.where(observed, X, mean[:, None]) / np.nanmax(X)
+
+
+def refill(
+    X: np.ndarray, readings: np.ndarray, components: np.ndarray, n_nonzero: int, n_rounds: int = 200
+) -> tuple[np.ndarray, np.ndarray]:
+    """Each gap of `readings` what the codes of its hour say, then one Procrustes step, in turn; both lower the error on
+    the readings that there are.
+    """
+    observed = ~np.isnan(readings)
+    for _ in range(n_rounds):
+        X = np.where(observed, readings, codes_block(X, components.T, n_nonzero) @ components)
+        components = hard_threshold_procrustes(ArrayRows(X), components, n_nonzero=n_nonzero, max_iter=1).components
+    return X, components
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,14 @@ from importlib import import_module
 from hrpursuit.experiments.experiment import Experiment
 
 #: In the order of the paper.
-NAMES = ("lp-balls",)
+NAMES = (
+    "lp-balls",
+    "recovery-heatmaps",
+    "time-by-atoms",
+    "time-by-samples",
+    "missing-data",
+    "sensor-table",
+)
 
 
 def find(name: str) -> Experiment:

@@ -1,0 +1,88 @@
+"""hrpursuit compare: every installed method on one file."""
+
+import dataclasses
+from pathlib import Path
+
+import click
+
+from hrpursuit.cli.data import reading_options
+from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.report import json_option, print_json, print_table
+from hrpursuit.experiments.comparison import Compared, choose, compare as compare_methods, draw
+from hrpursuit.experiments.methods import METHODS, OURS, left_out
+from hrpursuit.experiments.style import figure_style
+from hrpursuit.files import check_writable
+from hrpursuit.plots import save_figure
+from hrpursuit.progress import Bars
+from hrpursuit.rows import open_rows
+from hrpursuit.rows.csv import Header
+from hrpursuit.rows.survey import survey
+
+EXIT_SOME_FAILED = 3
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path))
+@click.option("--methods", default="all", show_default=True, help=f"With commas: {', '.join(METHODS)}; or all.")
+@click.option("--n-nonzero", type=click.IntRange(min=1), help="Nonzero codes a sample (T0).")
+@click.option("--columns", default="", help="Names of the columns to use, with commas; all by default.")
+@reading_options
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all fits.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("hrpursuit-compare.png"), show_default=True,
+              help="Where the picture goes (.png, .svg or .pdf).")  # fmt: skip
+@json_option
+def compare(
+    data: Path,
+    methods: str,
+    n_nonzero: int | None,
+    columns: str,
+    header: Header,
+    dataset: str | None,
+    seed: int,
+    out: Path,
+    as_json: bool,
+) -> int:
+    """Fit every installed method to DATA, one sample a row: error, sparsity and time side by side, with a picture.
+
+    DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files. It has to fit in memory.
+
+    Exit code 3: a method failed; the others are there.
+    """
+    if out.suffix.lower() not in {".png", ".svg", ".pdf"}:
+        raise ValueError(f"{out}: expected a name that ends in .png, .svg or .pdf; got {out.suffix or 'none'!r}.")
+    check_writable(out, data)
+    names = choose([name.strip() for name in methods.split(",") if name.strip()])
+    chosen = [name.strip() for name in columns.split(",") if name.strip()]
+    rows = open_rows(data, columns=chosen, dataset=dataset, header=header)
+    survey(rows, str(data), bounded=True)
+    found: list[Compared] = []
+    with Bars(not as_json) as bars:
+        for one in bars.count("methods", compare_methods(rows, names, n_nonzero, seed), len(names)):
+            stop_if_interrupted()
+            found.append(one)
+    told = "all codes" if n_nonzero is None else f"{n_nonzero} codes a sample"
+    what = f"{data.name}: {rows.n_samples} samples of {rows.n_features} features, {told}"
+    with figure_style():
+        save_figure(draw(found, what), out)
+    if as_json:
+        report = {"data": str(data), "n_samples": rows.n_samples, "n_features": rows.n_features, "picture": str(out)}
+        print_json(report | {"results": [dataclasses.asdict(one) for one in found]})
+    else:
+        _print(what, found)
+        if left_out() and "all" in methods:
+            click.echo(left_out())
+        click.echo(f"picture: {out}")
+    return EXIT_SOME_FAILED if any(one.failed for one in found) else 0
+
+
+def _print(what: str, found: list[Compared]) -> None:
+    ours = next((one.seconds for one in found if one.method == OURS), None)
+    rows = []
+    for one in sorted(found, key=lambda one: (one.failed is not None, one.error)):
+        if one.failed is not None:
+            rows.append([one.label, "failed", "", "", ""])
+            click.echo(f"note: {one.label} failed: {one.failed}", err=True)
+            continue
+        ratio = "" if ours is None else f"{one.seconds / ours:.3g}"
+        rows.append([one.label, f"{100 * one.error:.3g}%", f"{one.n_nonzero:.3g}", f"{one.seconds:.3g}", ratio])
+    print_table(what, ["", "error", "nonzero codes a sample", "seconds", "time / ours"], rows)

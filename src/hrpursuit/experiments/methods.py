@@ -1,0 +1,116 @@
+"""The methods that are compared, with the paper's settings, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.baselines import KSVD, L1RGD, MSP, SPAMS, L3Stage1, LogCoshRTR, TransformLearning
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.estimators import HRP
+from hrpursuit.experiments.errors import SUCCESS
+from hrpursuit.metrics import dictionary_error
+
+Make = Callable[[int | None, int], Any]  # number of nonzeros that the method is told, seed
+
+
+@dataclass(frozen=True)
+class Method:
+    """A way to learn a dictionary.
+
+    Attributes
+    ----------
+    label : str
+        In figures and tables.
+    make : callable of (n_nonzero, seed)
+        Estimator with the settings of the paper's experiments on synthetic data.
+    make_for_readings : callable or None
+        With those for the sensor readings, where they differ.
+    learns_sparsity : bool
+        Whether the dictionary depends on the number of nonzeros that is asked for.
+    is_slow : bool
+        Takes seconds where the others take a fraction of one.
+    package : str or None
+        What has to be installed beside hrpursuit.
+    """
+
+    label: str
+    make: Make
+    make_for_readings: Make | None = None
+    learns_sparsity: bool = False
+    is_slow: bool = False
+    package: str | None = None
+
+    @property
+    def is_installed(self) -> bool:
+        return self.package is None or find_spec(self.package) is not None
+
+    def estimator(self, n_nonzero: int | None, seed: int, *, for_readings: bool = False) -> Any:
+        make = self.make_for_readings if for_readings and self.make_for_readings is not None else self.make
+        return make(n_nonzero, seed)
+
+
+OURS, PROPOSED = "ours", "proposed"
+METHODS: Mapping[str, Method] = {
+    OURS: Method("hrpursuit", lambda k, seed: HRP(k, random_state=seed), learns_sparsity=True),
+    PROPOSED: Method("Proposed (paper)", lambda k, seed: HRP(k, scheme="paper", random_state=seed)),
+    "ksvd": Method("K-SVD", lambda k, seed: KSVD(k, random_state=seed), learns_sparsity=True),
+    "spams": Method(
+        "SPAMS",
+        lambda k, seed: SPAMS(k, random_state=seed),
+        lambda k, seed: SPAMS(k, lambda1=0.002, random_state=seed),
+        is_slow=True,
+        package="spams",
+    ),
+    "translearn": Method(
+        "TransLearn", lambda k, seed: TransformLearning(k, random_state=seed), learns_sparsity=True, is_slow=True
+    ),
+    "logcosh-rtr": Method("logcosh-RTR", lambda k, seed: LogCoshRTR(k, random_state=seed), is_slow=True),
+    "l1-rgd": Method(
+        "l1-RGD",
+        lambda k, seed: L1RGD(k, random_state=seed),
+        lambda k, seed: L1RGD(k, recovery="deflation", random_state=seed),
+        is_slow=True,
+    ),
+    "l4-msp": Method("l4-MSP", lambda k, seed: MSP(k, random_state=seed)),
+    "l3-s1": Method("l3-s1", lambda k, seed: L3Stage1(k, random_state=seed)),
+}
+STOPPED_BY_TRUTH = ("logcosh-rtr", "l1-rgd")  # in the published code
+_MOST_TRIES = 10
+
+
+def installed() -> list[str]:
+    return [name for name, method in METHODS.items() if method.is_installed]
+
+
+def left_out() -> str:
+    """A sentence on the methods that are not installed; empty if all are."""
+    missing = [method for method in METHODS.values() if not method.is_installed]
+    return " ".join(f'{m.label} is left out: pip install "hrpursuit[peers]" installs it.' for m in missing)
+
+
+@lru_cache(maxsize=None)
+def warm_up(name: str) -> None:
+    """Let a method compile and import what it needs, before it is timed."""
+    X = make_sparse_coded(60, 4, sparsity=0.3, random_state=0)[0]
+    METHODS[name].estimator(2, 0).fit(X).transform(X)
+
+
+def fit_until_true(name: str, n_nonzero: int | None, seed: int, X: np.ndarray, truth: np.ndarray) -> Any:
+    """As the published code runs two of the methods: from new starts until the true dictionary says that it has been
+    found, and the best of them by the truth.
+    """
+    best, least = None, np.inf
+    for attempt in range(_MOST_TRIES):
+        model = METHODS[name].estimator(n_nonzero, seed + attempt).fit(X)
+        error = dictionary_error(model.components_, truth)
+        if error < least:
+            best, least = model, error
+        if error < SUCCESS:
+            break
+    return best
