@@ -5,11 +5,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hrpursuit.baselines import MSP, L3Stage1
+from hrpursuit.baselines import KSVD, MSP, L3Stage1
 from hrpursuit.datasets import make_sparse_coded
 
 #: One of each kind, cheap enough for scikit-learn's checks.
-ESTIMATORS = [MSP(random_state=0), L3Stage1(random_state=0), L3Stage1(n_nonzero_coefs=1, random_state=0)]
+ESTIMATORS = [
+    MSP(random_state=0),
+    L3Stage1(random_state=0),
+    L3Stage1(n_nonzero_coefs=1, random_state=0),
+    KSVD(max_iter=10, random_state=0),
+    KSVD(n_components=3, error_tol=0.1, max_iter=10, random_state=0),
+]
 
 
 @parametrize_with_checks(ESTIMATORS)
