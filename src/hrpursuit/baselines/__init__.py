@@ -2,5 +2,6 @@
 
 from hrpursuit.baselines.ksvd import KSVD
 from hrpursuit.baselines.power import MSP, L3Stage1
+from hrpursuit.baselines.spams import SPAMS
 
-__all__ = ["KSVD", "MSP", "L3Stage1"]
+__all__ = ["KSVD", "MSP", "SPAMS", "L3Stage1"]
