@@ -26,7 +26,7 @@ def ksvd(
     tol: float,
     callback: Callback | None = None,
 ) -> SolverResult:
-    """Code all samples, update each atom with its codes in random order, replace what nobody needs; from unit atoms W."""
+    """From unit atoms W: code all samples, update the atoms and their codes in random order, replace idle atoms."""
     codes, norm = room_for(X, W, n_nonzero), float(np.linalg.norm(X)) or 1.0
     for n_iter in range(1, max_iter + 1):
         W_next = W.copy()
