@@ -1,15 +1,26 @@
 """What holds for every baseline: scikit-learn's checks, saving, files, and bad input."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hrpursuit.baselines import MSP, L3Stage1
+from hrpursuit.baselines import KSVD, MSP, SPAMS, L3Stage1, TransformLearning
 from hrpursuit.datasets import make_sparse_coded
 
 #: One of each kind, cheap enough for scikit-learn's checks.
-ESTIMATORS = [MSP(random_state=0), L3Stage1(random_state=0), L3Stage1(n_nonzero_coefs=1, random_state=0)]
+ESTIMATORS = [
+    MSP(random_state=0),
+    L3Stage1(random_state=0),
+    L3Stage1(n_nonzero_coefs=1, random_state=0),
+    KSVD(max_iter=10, random_state=0),
+    KSVD(n_components=3, error_tol=0.1, max_iter=10, random_state=0),
+    TransformLearning(max_iter=5, random_state=0),
+]
+if find_spec("spams"):  # the peers come by hand, and in CI
+    ESTIMATORS += [SPAMS(max_iter=5, random_state=0), SPAMS(n_nonzero_coefs=1, max_iter=5, random_state=0)]
 
 
 @parametrize_with_checks(ESTIMATORS)

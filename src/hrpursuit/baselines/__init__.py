@@ -1,5 +1,8 @@
 """The methods that the paper compares with, as estimators with the interface of :class:`~hrpursuit.HRP`."""
 
+from hrpursuit.baselines.ksvd import KSVD
 from hrpursuit.baselines.power import MSP, L3Stage1
+from hrpursuit.baselines.spams import SPAMS
+from hrpursuit.baselines.transform_learning import TransformLearning
 
-__all__ = ["MSP", "L3Stage1"]
+__all__ = ["KSVD", "MSP", "SPAMS", "L3Stage1", "TransformLearning"]

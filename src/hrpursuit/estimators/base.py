@@ -147,9 +147,9 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
                 write_blocks(out, blocks, names, rows.dtype, given)
             return Path(out)
         if isinstance(rows, ArrayRows):
-            return gather(checked(rows.map(kernel, *args), rows), rows.X)
+            return gather(checked(rows.map(kernel, *args), rows), len(rows.X), len(names), rows.dtype)
         if isinstance(rows, DaskRows):
-            return map_lazily(kernel, args, rows)
+            return map_lazily(kernel, args, rows, len(names))
         return checked(rows.map(kernel, *args), rows)
 
     def score(self, X: Any, y: None = None) -> float:

@@ -61,9 +61,9 @@ def cache_sized(n_features: int, dtype: np.dtype[Any]) -> int:
     return int(np.clip(BLOCK_BYTES // (max(1, n_features) * dtype.itemsize), 256, 8192))
 
 
-def gather(blocks: Iterator[Array], like: Array) -> Array:
-    """The blocks in one array of the shape and type of `like`, without a second copy of them."""
-    out = np.empty(like.shape, like.dtype)
+def gather(blocks: Iterator[Array], n_rows: int, n_columns: int, dtype: np.dtype[Any]) -> Array:
+    """The blocks in one array, without a second copy of them."""
+    out = np.empty((n_rows, n_columns), dtype)
     start = 0
     for block in blocks:
         out[start : start + len(block)] = block

@@ -163,12 +163,13 @@ class DaskRows:
         return lambda i: advance(0 if lengths is None else lengths[i])
 
 
-def map_lazily(kernel: Callable[..., Array], args: tuple[Any, ...], rows: DaskRows) -> Any:
-    """The kernel on all chunks, as a Dask array that is computed when it is asked for."""
+def map_lazily(kernel: Callable[..., Array], args: tuple[Any, ...], rows: DaskRows, n_columns: int) -> Any:
+    """The kernel on all chunks, as a Dask array of `n_columns` that is computed when it is asked for."""
     array = rows.collection.to_dask_array() if hasattr(rows.collection, "to_dask_array") else rows.collection
     run = partial(_apply_kernel, kernel=kernel, args=args, dtype=rows.dtype)
     meta = np.empty((0, 0), rows.dtype)
-    return array.map_blocks(run, dtype=rows.dtype, meta=meta, name=key_of(pass_name(kernel)))
+    chunks = (array.chunks[0], (n_columns,))
+    return array.map_blocks(run, dtype=rows.dtype, meta=meta, chunks=chunks, name=key_of(pass_name(kernel)))
 
 
 def _apply_kernel(

@@ -1,0 +1,117 @@
+"""Orthogonal matching pursuit for many samples and one dictionary: Batch-OMP, compiled.
+
+Only products with the atoms are needed once the Gram matrix of the atoms is known. The Cholesky factor of the Gram
+matrix of the chosen atoms grows by a row a step. It is kept as the products of all atoms with an orthonormal basis of
+the chosen ones: its rows are then entries of what the residual's products need anyway, and no step solves a system.
+"""
+
+import numpy as np
+from numba import njit
+
+from hrpursuit.core.protocols import Array
+
+#: Squared share of an atom outside the span of the chosen ones, from which on it counts as new.
+_DEPENDENT = 1e-12
+#: Squared product with an atom, relative to the sample, that is rounding.
+_ROUNDING = 1e-28
+#: Bytes of the products of a block of samples, so that they stay in cache.
+_BLOCK_BYTES = 1 << 18
+
+
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz", "contract"})
+def _pursue(products, gram, energy, limit, index, value, count):
+    """For each row of products (sample times atom) the atoms chosen, their codes, and how many they are. On return
+    `products` are those of the residuals before the last step, and `energy` the squared norms that are left.
+    """
+    n_samples, n_atoms = products.shape
+    most = index.shape[1]
+    basis = np.empty((most, n_atoms))  # all atoms times the orthonormal basis of the chosen ones
+    fresh = np.empty(n_atoms)
+    root = np.empty(most)  # diagonal of the Cholesky factor
+    along = np.empty(most)  # the sample times the basis
+    for i in range(n_samples):
+        noise = _ROUNDING * energy[i]
+        k = 0
+        while k < most and energy[i] > limit:
+            best = 0.0
+            for a in range(n_atoms):
+                size = abs(products[i, a])
+                best = size if size > best else best
+            if best * best <= noise:
+                break
+            atom = 0
+            while abs(products[i, atom]) < best:
+                atom += 1
+            pivot = gram[atom, atom]
+            for j in range(k):
+                pivot -= basis[j, atom] * basis[j, atom]
+            if pivot <= _DEPENDENT:
+                break
+            root[k] = np.sqrt(pivot)
+            along[k] = products[i, atom] / root[k]
+            energy[i] = max(0.0, energy[i] - along[k] * along[k])
+            index[i, k] = atom
+            k += 1
+            if k == most or energy[i] <= limit:
+                break
+            for a in range(n_atoms):
+                fresh[a] = gram[atom, a]
+            for j in range(k - 1):
+                factor = basis[j, atom]
+                for a in range(n_atoms):
+                    fresh[a] -= factor * basis[j, a]
+            scale, step = 1 / root[k - 1], along[k - 1]
+            for a in range(n_atoms):
+                direction = scale * fresh[a]
+                basis[k - 1, a] = direction
+                products[i, a] -= step * direction
+        count[i] = k
+        for j in range(k - 1, -1, -1):  # back substitution: the factor's rows are columns of the basis
+            rest = along[j]
+            for m in range(j + 1, k):
+                rest -= basis[j, index[i, m]] * value[i, m]
+            value[i, j] = rest / root[j]
+
+
+@njit(nogil=True, cache=True)
+def _spread(index, value, count, codes):
+    for i in range(len(count)):
+        for k in range(count[i]):
+            codes[i, index[i, k]] = value[i, k]
+
+
+def block_rows(n_atoms: int) -> int:
+    """Samples whose products with the atoms stay in cache."""
+    return max(16, _BLOCK_BYTES // (8 * n_atoms))
+
+
+def most_nonzeros(n_nonzero: int | None, components: Array) -> int:
+    """Codes that a sample can have: no more than asked for, and no more than independent atoms."""
+    most = min(components.shape)
+    return most if n_nonzero is None else min(n_nonzero, most)
+
+
+def pursue_into(
+    X: Array, components: Array, gram: Array, error_tol: float | None, index: Array, value: Array, count: Array
+) -> Array:
+    """Batch-OMP of the samples X, in the order of choice into `index` and `value`, with `count` entries a sample; the
+    squared norms of the residuals come back. Computed in double, `components` and `gram` too.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    energy = np.einsum("ij,ij->i", X, X)
+    limit = -1.0 if error_tol is None else error_tol**2
+    _pursue(X @ components.T, gram, energy, limit, index, value, count)
+    return energy
+
+
+def omp_block(X: Array, components: Array, gram: Array, n_nonzero: int | None, error_tol: float | None) -> Array:
+    """Codes of a block of samples, in its type: at most `n_nonzero` a sample, fewer where the norm of the residual has
+    come down to `error_tol`.
+    """
+    most = most_nonzeros(n_nonzero, components)
+    codes = np.zeros((len(X), len(components)), X.dtype)
+    index = np.empty((len(X), most), np.int32)
+    value, count = np.empty((len(X), most)), np.empty(len(X), np.int32)
+    pursue_into(X, components, gram, error_tol, index, value, count)
+    _spread(index, value, count, codes)
+    return codes
