@@ -5,11 +5,16 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hrpursuit.baselines import MSP, L3Stage1
+from hrpursuit.baselines import MSP, L3Stage1, LogCoshRTR
 from hrpursuit.datasets import make_sparse_coded
 
 #: One of each kind, cheap enough for scikit-learn's checks.
-ESTIMATORS = [MSP(random_state=0), L3Stage1(random_state=0), L3Stage1(n_nonzero_coefs=1, random_state=0)]
+ESTIMATORS = [
+    MSP(random_state=0),
+    L3Stage1(random_state=0),
+    L3Stage1(n_nonzero_coefs=1, random_state=0),
+    LogCoshRTR(max_iter=30, random_state=0),
+]
 
 
 @parametrize_with_checks(ESTIMATORS)

@@ -1,5 +1,6 @@
 """The methods that the paper compares with, as estimators with the interface of :class:`~hrpursuit.HRP`."""
 
+from hrpursuit.baselines.logcosh_rtr import LogCoshRTR
 from hrpursuit.baselines.power import MSP, L3Stage1
 
-__all__ = ["MSP", "L3Stage1"]
+__all__ = ["MSP", "L3Stage1", "LogCoshRTR"]
