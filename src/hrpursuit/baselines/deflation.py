@@ -6,9 +6,9 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.rows import ArrayRows, MappedRows
 
 
-def complement(q: Array) -> Array:
-    """Orthonormal basis of the vectors orthogonal to q, one a column."""
-    return np.linalg.qr(q[:, None], mode="complete")[0][:, 1:]
+def complement(Q: Array) -> Array:
+    """Orthonormal basis of the vectors orthogonal to all rows of Q, one a column."""
+    return np.linalg.qr(Q.T, mode="complete")[0][:, len(Q) :]
 
 
 def in_coordinates(rows: Rows, V: Array) -> Rows:

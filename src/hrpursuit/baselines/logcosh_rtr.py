@@ -134,7 +134,7 @@ class LogCoshRTR(SquareBaseline):
             best = min(ends, key=lambda end: np.abs(Z @ end.q).sum())
             worst = max(worst, best.gradient_norm)
             q = self._rounded(Z, best)
-            atoms, V = np.vstack([atoms, V @ q]), V @ complement(q)
+            atoms, V = np.vstack([atoms, V @ q]), V @ complement(q[None])
             stopped = self._see(ROUNDING, len(atoms), atoms, np.abs(Z @ q).mean(), np.nan, n_features)
         W = polar_near(np.vstack([atoms, V.T]))  # against rounding alone: the rows are orthonormal by construction
         return SolverResult(W, n_iter, converged=worst <= self.tol and not stopped, step=worst)
