@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hrpursuit.baselines import MSP, L3Stage1, LogCoshRTR
+from hrpursuit.baselines import L1RGD, MSP, L3Stage1, LogCoshRTR
 from hrpursuit.datasets import make_sparse_coded
 
 #: One of each kind, cheap enough for scikit-learn's checks.
@@ -14,6 +14,8 @@ ESTIMATORS = [
     L3Stage1(random_state=0),
     L3Stage1(n_nonzero_coefs=1, random_state=0),
     LogCoshRTR(max_iter=30, random_state=0),
+    L1RGD(max_iter=50, random_state=0),
+    L1RGD(recovery="deflation", n_runs=3, max_iter=50, random_state=0),
 ]
 
 

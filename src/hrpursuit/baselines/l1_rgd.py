@@ -22,9 +22,9 @@ class L1RGD(SquareBaseline):
     """Minimise the l1 norm of the codes over the sphere by Riemannian subgradient descent, from many random starts.
 
     The runs that have come to rest are sorted by the l1 norm of their codes and taken one after another, without those
-    that belong to an atom already taken. Atoms that no run has found are sought by further runs in the orthogonal complement of those found,
-    and the nearest orthogonal matrix is the dictionary. Steps that fall with 1 / sqrt(t) alone leave an error of about
-    half the last step, a few thousandths.
+    that belong to an atom already taken. Atoms that no run has found are sought by further runs in the orthogonal
+    complement of those found, and the nearest orthogonal matrix is the dictionary. Steps that fall with 1 / sqrt(t)
+    alone leave an error of about half the last step, a few thousandths.
 
     Parameters
     ----------

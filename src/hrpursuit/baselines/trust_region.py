@@ -73,7 +73,7 @@ def truncated_cg(gradient: Array, hessian: Product, radius: float) -> tuple[Arra
         v, Hv = v + alpha * direction, Hv + alpha * Hd
         residual = residual + alpha * Hd
         last, size = size, float(np.linalg.norm(residual))
-        if size <= first * min(first, 0.1):  # quadratic convergence in the end
+        if size <= first * np.clip(first, 1e-8, 0.1):  # quadratic convergence in the end, but not into rounding
             break
         direction = -residual + (size / last) ** 2 * direction
     return v, -float(gradient @ v + 0.5 * (v @ Hv))
