@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from hrpursuit.baselines import KSVD, MSP, SPAMS, L3Stage1, TransformLearning
+from hrpursuit.baselines import KSVD, L1RGD, MSP, SPAMS, L3Stage1, LogCoshRTR, TransformLearning
 from hrpursuit.datasets import make_sparse_coded
 
 #: One of each kind, cheap enough for scikit-learn's checks.
@@ -18,6 +18,9 @@ ESTIMATORS = [
     KSVD(max_iter=10, random_state=0),
     KSVD(n_components=3, error_tol=0.1, max_iter=10, random_state=0),
     TransformLearning(max_iter=5, random_state=0),
+    LogCoshRTR(max_iter=30, random_state=0),
+    L1RGD(max_iter=50, random_state=0),
+    L1RGD(recovery="deflation", n_runs=3, max_iter=50, random_state=0),
 ]
 if find_spec("spams"):  # the peers come by hand, and in CI
     ESTIMATORS += [SPAMS(max_iter=5, random_state=0), SPAMS(n_nonzero_coefs=1, max_iter=5, random_state=0)]
