@@ -8,7 +8,8 @@ import click
 from hrpursuit.cli.data import reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json, print_table
-from hrpursuit.experiments.comparison import Compared, choose, compare as compare_methods, draw
+from hrpursuit.experiments.comparison import Compared, choose, draw
+from hrpursuit.experiments.comparison import compare as compare_methods
 from hrpursuit.experiments.methods import METHODS, OURS, left_out
 from hrpursuit.experiments.style import figure_style
 from hrpursuit.files import check_writable

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -94,7 +94,7 @@ def left_out() -> str:
     return " ".join(f'{m.label} is left out: pip install "hrpursuit[peers]" installs it.' for m in missing)
 
 
-@lru_cache(maxsize=None)
+@cache
 def warm_up(name: str) -> None:
     """Let a method compile and import what it needs, before it is timed."""
     X = make_sparse_coded(60, 4, sparsity=0.3, random_state=0)[0]

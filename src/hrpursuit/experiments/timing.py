@@ -33,9 +33,7 @@ def plan(cells: Sequence[Cell], settings: Settings) -> list[Config]:
     return configs
 
 
-def run(
-    method: str, n_features: int, n_samples: int, trial: int, seed: int, quirks: Sequence[str]
-) -> dict[str, Any]:
+def run(method: str, n_features: int, n_samples: int, trial: int, seed: int, quirks: Sequence[str]) -> dict[str, Any]:
     """CPU time of a fit in a process with one BLAS thread, and the error that it ends with."""
     X, truth = draw(n_samples, n_features, SPARSITY, seed, trial)
     warm_up(method)
@@ -68,7 +66,7 @@ def conclude(
     rows = [[METHODS[name].label, *(cell(name, i) for i in range(len(values)))] for name in names]
     note = (
         "Median CPU seconds of a fit, the ratio to hrpursuit, and the median relative error beside it: a time is worth "
-        "nothing without it. The paper's were measured in MATLAB on another machine; compare the order, not the seconds."
+        "nothing without it. The paper's are of MATLAB on another machine; compare the order, not the seconds."
     )
     in_paper = [[METHODS[name].label, *(f"{s:g} s" for s in paper[name])] for name in METHODS if name in paper]
     tables = [Table(title, header, rows, note), Table("The paper's own seconds", header, in_paper)]

@@ -118,15 +118,15 @@ def _verdicts(records: pd.DataFrame, means: pd.DataFrame) -> list[Verdict]:
         ranking = [name for name in scores.index if name != OURS]
         best = set(ranking[:2]) == {PROPOSED, "logcosh-rtr"}
         order = ", ".join(METHODS[name].label for name in ranking)
-        text = f"In the paper the proposed scheme and logcosh-RTR recover best; here the order by mean log error is {order}."
+        text = f"In the paper the proposed scheme and logcosh-RTR recover best; here the order by log error is {order}."
         if not best:
             text += " Without the true dictionary the baselines end elsewhere than in the published code."
         verdicts.append(Verdict(best, text))
         dense = both[both.index.get_level_values("sparsity") > 0.4]
         gain = float(np.log10(dense["logcosh-rtr"] / dense[PROPOSED]).mean())
-        text = "ahead of" if gain > 0 else "behind"
-        verdicts.append(Verdict(gain > 0, f"At θ > .4 the proposed scheme is {text} logcosh-RTR by a factor of "
-                                f"{10 ** abs(gain):.2g} in error (geometric mean); the paper says slightly ahead."))  # fmt: skip
+        side = "ahead of" if gain > 0 else "behind"
+        text = f"At θ > .4 the proposed scheme is {side} logcosh-RTR by a factor of {10 ** abs(gain):.2g} in error"
+        verdicts.append(Verdict(gain > 0, f"{text} (geometric mean); the paper says slightly ahead."))
     if left_out():
         verdicts.append(Verdict(False, left_out()))
     return verdicts

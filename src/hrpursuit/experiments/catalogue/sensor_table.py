@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -125,15 +124,16 @@ def _verdicts(means: pd.DataFrame, settings: Settings) -> list[Verdict]:
         text = f"{METHODS[name].label}: within {largest:.2f} percentage points of the paper's row"
         if largest > close:
             signed = ", ".join(f"{difference:+.2f}" for difference in differences)
-            text = f"{METHODS[name].label}: off the paper's row by {signed} percentage points. {WHY.get(name, '')}".rstrip()
-        verdicts.append(Verdict(largest <= close, text if text.endswith(".") else text + "."))
+            text = f"{METHODS[name].label}: off the paper's row by {signed} percentage points. {WHY.get(name, '')}"
+        verdicts.append(Verdict(largest <= close, text.strip().rstrip(".") + "."))
     for fill in settings.fills:
         others = PROPOSED if (fill, PROPOSED) in means.index else None
         reference = means.loc[fill, others].error_percent if others else pd.Series(PAPER[PROPOSED], index=T0)
         if (fill, OURS) in means.index:
             ratio = (means.loc[fill, OURS].error_percent / reference).reindex(T0)
             against = "the proposed scheme with the same fill" if others else "the paper's row"
-            text = f"hrpursuit with the fill '{fill}': {ratio.min():.2f} to {ratio.max():.2f} times the error of {against}."
+            times = f"{ratio.min():.2f} to {ratio.max():.2f} times the error of {against}"
+            text = f"hrpursuit with the fill '{fill}': {times}."
             verdicts.append(Verdict(bool(ratio.max() < 1), text))
     if left_out():
         verdicts.append(Verdict(False, left_out()))
