@@ -30,7 +30,7 @@ def code_version(module: str) -> str:
     paths += own.parent.rglob("*.py") if own.stem == "__init__" else [own]
     digest = hashlib.sha256()
     for path in sorted(paths):
-        digest.update(path.relative_to(_PACKAGE).as_posix().encode())
+        digest.update(path.name.encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 

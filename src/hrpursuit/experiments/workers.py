@@ -17,7 +17,6 @@ from typing import Any, Self
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.experiments.experiment import Config
 
 
@@ -42,7 +41,6 @@ def _prepare() -> None:
 
     threading.Thread(target=end_with_parent, daemon=True).start()
     warnings.simplefilter("ignore", ConvergenceWarning)  # results show how a fit ended
-    compile_kernels()
     threadpool_limits(1)
 
 

@@ -11,7 +11,7 @@ from hrpursuit.experiments.experiment import Config, Experiment, Findings, Setti
 from hrpursuit.experiments.readings import config_of, read
 from hrpursuit.experiments.style import GAP_COLOUR, READINGS_MAP, panels
 
-MOST_SHOWN = 200  # µg/m³; a few readings are higher, and would leave the rest dark
+MOST_SHOWN = 120  # µg/m³; a few readings are higher, and would leave the rest dark
 
 
 def plan(settings: Settings) -> list[Config]:
