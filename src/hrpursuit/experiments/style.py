@@ -20,7 +20,7 @@ READINGS_MAP = "cividis"
 GAP_COLOUR = "#d7301f"
 INK, FAINT = "#1d2733", "#8a949e"
 
-#: Okabe and Ito's colours, which the colour-blind can tell apart; with dashes and markers for print in grey.
+#: Okabe and Ito's colours and two more, which the colour-blind can tell apart; dashes and markers for print in grey.
 LINES: tuple[dict[str, Any], ...] = (
     {"color": "#0072b2", "marker": "o", "linestyle": "-"},
     {"color": "#d55e00", "marker": "s", "linestyle": "--"},
@@ -29,6 +29,8 @@ LINES: tuple[dict[str, Any], ...] = (
     {"color": "#e69f00", "marker": "v", "linestyle": (0, (5, 1))},
     {"color": "#56b4e9", "marker": "P", "linestyle": (0, (3, 1, 1, 1))},
     {"color": "#000000", "marker": "X", "linestyle": (0, (1, 1))},
+    {"color": "#882255", "marker": "<", "linestyle": (0, (8, 2))},
+    {"color": "#7f7f7f", "marker": "p", "linestyle": (0, (4, 2, 1, 2))},
 )
 _TEXT: Any = {
     "font.size": 14,

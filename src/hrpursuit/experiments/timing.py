@@ -57,7 +57,7 @@ def conclude(
     figure, axes = panels(1, 2, 13, 5.4)
     for i, name in enumerate(names):
         own = medians.loc[name]
-        line = LINES[i % len(LINES)] | ({"markerfacecolor": "white"} if i >= len(LINES) else {})
+        line = LINES[i]
         axes[0, 0].plot(own.index, own.seconds, label=METHODS[name].label, **line)
         axes[0, 1].plot(own.index, own.error.clip(lower=1e-16), **line)
     for axis, label in zip(axes[0], ("CPU time of a fit (s)", "relative error of the dictionary"), strict=True):

@@ -28,7 +28,7 @@ def plan(settings: Settings) -> list[Config]:
     for name in installed():
         is_slow = METHODS[name].is_slow
         n_trials = (1 if is_slow else 10) if settings.is_quick else 50
-        for n_samples in samples[::2] if settings.is_quick and is_slow else samples:
+        for n_samples in samples:
             for sparsity in SPARSITIES:
                 for trial in range(n_trials):
                     configs.append(
@@ -62,9 +62,8 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
             axis.text(0.5, 0.5, "not installed", ha="center", transform=axis.transAxes)
             continue
         grid = means.loc[name].error.unstack().reindex(index=SPARSITIES, columns=samples)
-        shown = grid.interpolate(axis=1, method="nearest") if grid.isna().any(axis=None) else grid
         image = axis.pcolormesh(
-            np.arange(len(samples) + 1), np.arange(len(SPARSITIES) + 1), shown.clip(lower=SUCCESS),
+            np.arange(len(samples) + 1), np.arange(len(SPARSITIES) + 1), grid.clip(lower=SUCCESS),
             cmap=ERROR_MAP, norm="log", vmin=SUCCESS, vmax=1, edgecolors="white", linewidth=0.5,
         )  # fmt: skip
         solved = means.loc[name].success.unstack().reindex(index=SPARSITIES, columns=samples).to_numpy() == 1
@@ -91,9 +90,8 @@ def _table(records: pd.DataFrame) -> Table:
             by_sparsity = own.groupby("sparsity").success.mean()
             cells = [f"{100 * by_sparsity.get(theta, np.nan):.0f}%" for theta in SPARSITIES]
             rows.append([METHODS[name].label, *cells, f"{100 * own.success.mean():.0f}%"])
-    header = ["recovered (error < 0.001)", *(f"θ = {theta:g}" for theta in SPARSITIES), "all cells"]
-    note = "At quick scale slow methods run in fewer cells and trials, so their shares are not of the same cells."
-    return Table("Share of trials that recover the dictionary", header, rows, note)
+    header = ["", *(f"θ {theta:g}" for theta in SPARSITIES), "all"]
+    return Table(f"Share of trials that recover the dictionary (error below {SUCCESS:g})", header, rows)
 
 
 def _verdicts(records: pd.DataFrame, means: pd.DataFrame) -> list[Verdict]:
@@ -110,26 +108,30 @@ def _verdicts(records: pd.DataFrame, means: pd.DataFrame) -> list[Verdict]:
             "θ = .7 from 300" if not missed else f"hrpursuit does not recover every dictionary at {', '.join(missed)}"
         )  # fmt: skip
         verdicts.append(Verdict(not missed, text + "; the paper has no such method."))
-    error = means.error.unstack("method")
-    both = error.dropna()
-    others = [name for name in both.columns if name not in (OURS, PROPOSED, "logcosh-rtr")]
-    if {PROPOSED, "logcosh-rtr"} <= set(both.columns) and others:
-        scores = np.log10(both.clip(lower=1e-6)).mean().sort_values()
-        ranking = [name for name in scores.index if name != OURS]
-        best = set(ranking[:2]) == {PROPOSED, "logcosh-rtr"}
-        order = ", ".join(METHODS[name].label for name in ranking)
-        text = f"In the paper the proposed scheme and logcosh-RTR recover best; here the order by log error is {order}."
-        if not best:
-            text += " Without the true dictionary the baselines end elsewhere than in the published code."
-        verdicts.append(Verdict(best, text))
-        dense = both[both.index.get_level_values("sparsity") > 0.4]
-        gain = float(np.log10(dense["logcosh-rtr"] / dense[PROPOSED]).mean())
-        side = "ahead of" if gain > 0 else "behind"
-        text = f"At θ > .4 the proposed scheme is {side} logcosh-RTR by a factor of {10 ** abs(gain):.2g} in error"
-        verdicts.append(Verdict(gain > 0, f"{text} (geometric mean); the paper says slightly ahead."))
+    error = means.error.unstack("method").dropna()
+    if {PROPOSED, "logcosh-rtr"} <= set(error.columns):
+        verdicts += _against_paper(error)
     if left_out():
         verdicts.append(Verdict(False, left_out()))
     return verdicts
+
+
+def _against_paper(error: pd.DataFrame) -> list[Verdict]:
+    """The two sentences of the paper on this figure, by its own measure, the mean error."""
+    mean = error.drop(columns=OURS, errors="ignore").mean().sort_values()
+    best = set(mean.index[:2]) == {PROPOSED, "logcosh-rtr"}
+    order = ", ".join(f"{METHODS[name].label} {value:.2f}" for name, value in mean.items())
+    text = f"In the paper the proposed scheme and logcosh-RTR recover best. Mean error over all cells here: {order}"
+    if not best:
+        exact = (error < SUCCESS).mean().drop(OURS, errors="ignore").sort_values(ascending=False)
+        text += (
+            f". A small mean is not recovery: {METHODS[str(exact.index[0])].label} has most cells below {SUCCESS:g}, "
+            f"{100 * exact.iloc[0]:.0f}%; and no baseline has seen the truth here, as two have in the published code"
+        )
+    dense = error[error.index.get_level_values("sparsity") > 0.4].mean()
+    sides = f"{dense[PROPOSED]:.2f} against {dense['logcosh-rtr']:.2f} of logcosh-RTR"
+    text_dense = f"At θ > .4 the proposed scheme has a mean error of {sides}; the paper has it slightly ahead."
+    return [Verdict(best, text + "."), Verdict(bool(dense[PROPOSED] < dense["logcosh-rtr"]), text_dense)]
 
 
 EXPERIMENT = Experiment(

@@ -89,7 +89,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
         for i, name in enumerate(METHODS):
             if (fill, name) in means.index and name != "translearn":
                 own = means.loc[fill, name]
-                line = LINES[i % len(LINES)] | {"linestyle": dash}
+                line = LINES[i] | {"linestyle": dash}
                 label = METHODS[name].label + (", gaps refilled" if fill == "ours" else "")
                 axis.plot(own.index, own.error_percent, label=label, **line)
     axis.set(xlabel="T0, coefficients kept of each hour", ylabel="error on the readings that there are (%)")
