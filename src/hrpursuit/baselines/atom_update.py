@@ -55,14 +55,15 @@ def _sweep(X, W, order, start, where, index, value, count, products):
     n_atoms, n_features = W.shape
     most = index.shape[1]
     shared, overlap = np.empty(n_atoms), np.empty(n_atoms)
-    atom = np.empty(n_features)
+    atom, flat = np.empty(n_features), value.ravel()
     for j in order:
         users = where[start[j] : start[j + 1]]
         if len(users) == 0:
             continue
         shared[:] = 0
         for u in users:
-            i, code = u // most, value[u // most, u % most]
+            i = u // most
+            code = flat[u]
             for k in range(count[i]):
                 shared[index[i, k]] += code * value[i, k]
         atom[:] = products[j]
@@ -91,7 +92,7 @@ def _sweep(X, W, order, start, where, index, value, count, products):
                 code += X[i, f] * atom[f]
             for k in range(count[i]):
                 code -= value[i, k] * overlap[index[i, k]]
-            value[i, u % most] = code
+            flat[u] = code
 
 
 @dataclass(frozen=True)
@@ -124,6 +125,12 @@ def code_all(X: Array, W: Array, error_tol: float | None, codes: SparseCodes) ->
         codes.left[part] = pursue_into(X[part], W, gram, error_tol, index, value, count)
         _add_products(X[part], index, value, count, products)
     return products
+
+
+def magnitudes(codes: SparseCodes, n_atoms: int) -> Array:
+    """Sum of the magnitudes of each atom's codes."""
+    used = np.arange(codes.index.shape[1]) < codes.count[:, None]
+    return np.bincount(codes.index[used], np.abs(codes.value[used]), n_atoms)
 
 
 def update_atoms(X: Array, W: Array, codes: SparseCodes, products: Array, order: Array) -> Array:

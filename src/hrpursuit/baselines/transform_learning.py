@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -184,7 +184,7 @@ class TransformLearning(SquareBaseline):
     True
     """
 
-    dictionary = "complete"
+    dictionary: ClassVar[Literal["orthogonal", "complete"]] = "complete"  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "n_nonzero_coefs",
         "max_iter",
