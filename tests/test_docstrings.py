@@ -6,7 +6,7 @@ import re
 import pytest
 
 import hrpursuit
-from hrpursuit import HRP, MiniBatchHRP, datasets, estimators, metrics, plots
+from hrpursuit import HRP, MiniBatchHRP, baselines, datasets, estimators, metrics, plots
 from hrpursuit.datasets import make_sparse_coded
 
 PUBLIC = {
@@ -14,6 +14,7 @@ PUBLIC = {
     for module, names in [
         (hrpursuit, hrpursuit.__all__),
         (estimators, estimators.__all__),
+        (baselines, baselines.__all__),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
         (plots, ["plot_against_truth"]),
@@ -21,6 +22,7 @@ PUBLIC = {
     for name in names
 }
 ESTIMATORS = [HRP, MiniBatchHRP]
+BASELINES = [getattr(baselines, name) for name in baselines.__all__]
 METHODS = {
     f"{cls.__name__}.{name}": getattr(cls, name)
     for cls in ESTIMATORS
@@ -52,14 +54,16 @@ def test_parameters_are_documented_in_order(name, thing):
     assert [parameter for parameter in listed if parameter in signature] == signature
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("cls", [*ESTIMATORS, *BASELINES])
 def test_fitted_attributes_are_documented(cls):
+    if cls is baselines.SPAMS:
+        pytest.importorskip("spams", reason='needs SPAMS: pip install ".[peers]"')
     X = make_sparse_coded(100, 5, sparsity=0.3, random_state=0)[0]
     fitted = {name for name in vars(cls(random_state=0).fit(X)) if name.endswith("_") and not name.startswith("_")}
     assert fitted <= set(section(cls.__doc__, "Attributes"))
 
 
-@pytest.mark.parametrize("cls", ESTIMATORS)
+@pytest.mark.parametrize("cls", [*ESTIMATORS, *BASELINES])
 def test_defaults_in_docstrings_are_those_of_the_signature(cls):
     for name, parameter in inspect.signature(cls).parameters.items():
         line = next(line for line in cls.__doc__.splitlines() if line.strip().startswith(f"{name} :"))

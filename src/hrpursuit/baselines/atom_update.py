@@ -36,7 +36,9 @@ def _users(index, count, n_atoms):
     for j in range(n_atoms):
         start[j + 1] += start[j]
     where = np.empty(start[n_atoms], np.int64)
-    filled = start[:n_atoms].copy()
+    filled = np.empty(n_atoms, np.int64)
+    for j in range(n_atoms):
+        filled[j] = start[j]
     for i in range(n_samples):
         for k in range(count[i]):
             where[filled[index[i, k]]] = i * most + k
@@ -45,27 +47,31 @@ def _users(index, count, n_atoms):
 
 
 @njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
-def _sweep(X, W, order, start, where, index, value, count, products):
+def _sweep(X, W, order, start, where, index, value, flat, count, products):
     """Update each atom and its codes once, in this order: the atom by one power step on the residuals R of its users,
     d = normalised g^T R with their codes g, then the codes R d.
 
     R is never formed: g^T R = (codes^T X)_j - sum over the other atoms k of (codes^T codes)_jk W_k. The first product
-    still holds when its turn comes, as only an atom's own sweep changes its codes.
+    still holds when its turn comes, as only an atom's own sweep changes its codes. `flat` is `value` as one row.
     """
     n_atoms, n_features = W.shape
     most = index.shape[1]
     shared, overlap = np.empty(n_atoms), np.empty(n_atoms)
     atom = np.empty(n_features)
-    for j in order:
-        users = where[start[j] : start[j + 1]]
-        if len(users) == 0:
+    for turn in range(n_atoms):
+        j = order[turn]
+        if start[j] == start[j + 1]:
             continue
-        shared[:] = 0
-        for u in users:
-            i, code = u // most, value[u // most, u % most]
+        for k in range(n_atoms):  # loops throughout: assignments to slices take seconds to compile
+            shared[k] = 0
+        for user in range(start[j], start[j + 1]):
+            u = where[user]
+            i = u // most
+            code = flat[u]
             for k in range(count[i]):
                 shared[index[i, k]] += code * value[i, k]
-        atom[:] = products[j]
+        for f in range(n_features):
+            atom[f] = products[j, f]
         for k in range(n_atoms):
             if k != j and shared[k] != 0:
                 for f in range(n_features):
@@ -80,18 +86,20 @@ def _sweep(X, W, order, start, where, index, value, count, products):
             atom[f] /= norm
             W[j, f] = atom[f]
         for k in range(n_atoms):
-            overlap[k] = 0
+            cosine = 0.0
             for f in range(n_features):
-                overlap[k] += W[k, f] * atom[f]
+                cosine += W[k, f] * atom[f]
+            overlap[k] = cosine
         overlap[j] = 0
-        for u in users:
+        for user in range(start[j], start[j + 1]):
+            u = where[user]
             i = u // most
             code = 0.0
             for f in range(n_features):
                 code += X[i, f] * atom[f]
             for k in range(count[i]):
                 code -= value[i, k] * overlap[index[i, k]]
-            value[i, u % most] = code
+            flat[u] = code
 
 
 @dataclass(frozen=True)
@@ -126,10 +134,16 @@ def code_all(X: Array, W: Array, error_tol: float | None, codes: SparseCodes) ->
     return products
 
 
+def magnitudes(codes: SparseCodes, n_atoms: int) -> Array:
+    """Sum of the magnitudes of each atom's codes."""
+    used = np.arange(codes.index.shape[1]) < codes.count[:, None]
+    return np.bincount(codes.index[used], np.abs(codes.value[used]), n_atoms)
+
+
 def update_atoms(X: Array, W: Array, codes: SparseCodes, products: Array, order: Array) -> Array:
     """Sweep over the atoms in this order, changing them and the codes in place; the users of each come back."""
     start, where = _users(codes.index, codes.count, len(W))
-    _sweep(X, W, order, start, where, codes.index, codes.value, codes.count, products)
+    _sweep(X, W, order, start, where, codes.index, codes.value, codes.value.ravel(), codes.count, products)
     return np.diff(start)
 
 

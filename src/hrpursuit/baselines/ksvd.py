@@ -7,12 +7,17 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
-from hrpursuit.baselines.atom_update import code_all, replace_atoms, room_for, update_atoms
+from hrpursuit.baselines.atom_update import SparseCodes, code_all, magnitudes, replace_atoms, room_for, update_atoms
 from hrpursuit.baselines.base import constraints, in_memory
 from hrpursuit.baselines.overcomplete import OvercompleteBaseline
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResult
 from hrpursuit.estimators.checks import check_n_nonzero
-from hrpursuit.rows import ArrayRows
+
+
+def relative_error(X: Array, codes: SparseCodes) -> float:
+    """Of the reconstruction; rounding leaves 1e-8, as squares are subtracted."""
+    norm = float(np.linalg.norm(X.astype(np.float64, copy=False)))
+    return float(np.sqrt(codes.left.sum())) / norm if norm > 0 else 0.0
 
 
 def ksvd(
@@ -27,11 +32,11 @@ def ksvd(
     callback: Callback | None = None,
 ) -> SolverResult:
     """From unit atoms W: code all samples, update the atoms and their codes in random order, replace idle atoms."""
-    codes, norm = room_for(X, W, n_nonzero), float(np.linalg.norm(X)) or 1.0
+    codes = room_for(X, W, n_nonzero)
     for n_iter in range(1, max_iter + 1):
         W_next = W.copy()
         products = code_all(X, W, error_tol, codes)
-        error = float(np.sqrt(codes.left.sum())) / norm
+        error = relative_error(X, codes)
         n_users = update_atoms(X, W_next, codes, products, rng.permutation(len(W)))
         replace_atoms(X, W_next, n_users, codes.left)
         step = float(np.linalg.norm(W_next - W) / np.sqrt(len(W)))
@@ -76,7 +81,7 @@ class KSVD(OvercompleteBaseline):
         :class:`~hrpursuit.HRP`.
     n_iter_ : int
     objective_ : float
-        Relative reconstruction error of the samples by the final dictionary: minus `score(X)`.
+        Relative reconstruction error of the samples by the final dictionary: minus `score(X)`, to 1e-8.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
         Defined when X has feature names that are all strings.
@@ -145,16 +150,20 @@ class KSVD(OvercompleteBaseline):
 
     def _learn(self, rows: Rows, rng: np.random.Generator) -> SolverResult:
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
-        X = in_memory(rows)
+        X, n_nonzero = in_memory(rows), self._n_nonzero(rows.n_features)
         result = ksvd(
             X,
             self._start(X, rng),
             rng,
-            n_nonzero=self._n_nonzero(rows.n_features),
+            n_nonzero=n_nonzero,
             error_tol=self.error_tol,
             max_iter=self.max_iter,
             tol=self.tol,
             callback=self.callback,
         )
-        self._set_dictionary(ArrayRows(X), result.components)
+        W = result.components
+        codes = room_for(X, W, n_nonzero)
+        code_all(X, W, self.error_tol, codes)
+        self.objective_ = relative_error(X, codes)
+        self._set_dictionary(W, magnitudes(codes, len(W)), rows.dtype)
         return result

@@ -14,14 +14,19 @@ from hrpursuit.core.protocols import Array
 _DEPENDENT = 1e-12
 #: Squared product with an atom, relative to the sample, that is rounding.
 _ROUNDING = 1e-28
+#: All bits of a double but that of its sign.
+_MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 #: Bytes of the products of a block of samples, so that they stay in cache.
 _BLOCK_BYTES = 1 << 18
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"nnan", "ninf", "nsz", "contract"})
-def _pursue(products, gram, energy, limit, index, value, count):
+@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+def _pursue(products, bits, gram, energy, limit, index, value, count):
     """For each row of products (sample times atom) the atoms chosen, their codes, and how many they are. On return
     `products` are those of the residuals before the last step, and `energy` the squared norms that are left.
+
+    `bits` are the products seen as integers: without their sign bit they are in the order of the magnitudes, and the
+    largest of integers is found in vector instructions, that of floats is not.
     """
     n_samples, n_atoms = products.shape
     most = index.shape[1]
@@ -30,42 +35,48 @@ def _pursue(products, gram, energy, limit, index, value, count):
     root = np.empty(most)  # diagonal of the Cholesky factor
     along = np.empty(most)  # the sample times the basis
     for i in range(n_samples):
-        noise = _ROUNDING * energy[i]
+        noise, left = _ROUNDING * energy[i], energy[i]
         k = 0
-        while k < most and energy[i] > limit:
-            best = 0.0
+        while k < most and left > limit:
+            largest = np.int64(0)
             for a in range(n_atoms):
-                size = abs(products[i, a])
-                best = size if size > best else best
-            if best * best <= noise:
-                break
+                largest = max(largest, bits[i, a] & _MAGNITUDE)
             atom = 0
-            while abs(products[i, atom]) < best:
+            while bits[i, atom] & _MAGNITUDE < largest:
                 atom += 1
+            product = products[i, atom]
+            if product * product <= noise:
+                break
             pivot = gram[atom, atom]
             for j in range(k):
                 pivot -= basis[j, atom] * basis[j, atom]
             if pivot <= _DEPENDENT:
                 break
             root[k] = np.sqrt(pivot)
-            along[k] = products[i, atom] / root[k]
-            energy[i] = max(0.0, energy[i] - along[k] * along[k])
+            along[k] = product / root[k]
+            left = max(0.0, left - along[k] * along[k])
             index[i, k] = atom
             k += 1
-            if k == most or energy[i] <= limit:
+            if k == most or left <= limit:
                 break
             for a in range(n_atoms):
                 fresh[a] = gram[atom, a]
-            for j in range(k - 1):
-                factor = basis[j, atom]
+            is_odd = (k - 1) % 2
+            for j in range(is_odd):
+                weight = basis[j, atom]
                 for a in range(n_atoms):
-                    fresh[a] -= factor * basis[j, a]
-            scale, step = 1 / root[k - 1], along[k - 1]
+                    fresh[a] -= weight * basis[j, a]
+            for j in range(is_odd, k - 1, 2):  # by twos, as loads and stores of `fresh` are what takes time
+                weight, another = basis[j, atom], basis[j + 1, atom]
+                for a in range(n_atoms):
+                    fresh[a] -= weight * basis[j, a] + another * basis[j + 1, a]
+            scale = 1 / root[k - 1]
             for a in range(n_atoms):
-                direction = scale * fresh[a]
-                basis[k - 1, a] = direction
-                products[i, a] -= step * direction
-        count[i] = k
+                basis[k - 1, a] = scale * fresh[a]
+            step = along[k - 1] * scale
+            for a in range(n_atoms):
+                products[i, a] -= step * fresh[a]
+        energy[i], count[i] = left, k
         for j in range(k - 1, -1, -1):  # back substitution: the factor's rows are columns of the basis
             rest = along[j]
             for m in range(j + 1, k):
@@ -100,7 +111,8 @@ def pursue_into(
     X = np.asarray(X, dtype=np.float64)
     energy = np.einsum("ij,ij->i", X, X)
     limit = -1.0 if error_tol is None else error_tol**2
-    _pursue(X @ components.T, gram, energy, limit, index, value, count)
+    products = X @ components.T
+    _pursue(products, products.view(np.int64), gram, energy, limit, index, value, count)
     return energy
 
 

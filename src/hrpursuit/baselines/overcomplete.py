@@ -10,7 +10,7 @@ from hrpursuit.baselines.base import Baseline
 from hrpursuit.baselines.omp import omp_block
 from hrpursuit.core.atom_order import signs
 from hrpursuit.core.manifolds import normalize_rows
-from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.protocols import Array
 from hrpursuit.estimators.base import Coder
 
 
@@ -38,15 +38,6 @@ def start_from_samples(X: Array, n_atoms: int, rng: np.random.Generator) -> Arra
     return normalize_rows(X[rng.choice(candidates, n_atoms, replace=False)].astype(np.float64))
 
 
-def _summary_block(X: Array, W: Array, unit: float, kernel: Coder, *args: Any) -> tuple[Array, float, float]:
-    """Sum of the magnitudes of each atom's codes, squared norms of residuals and of samples, both in this unit."""
-    X = np.asarray(X, dtype=np.float64)
-    codes = kernel(X, *args)
-    residual = (X - codes @ W) / unit
-    X = X / unit
-    return np.abs(codes).sum(axis=0), float(np.vdot(residual, residual)), float(np.vdot(X, X))
-
-
 class OvercompleteBaseline(Baseline):
     """A baseline with `n_components` atoms that codes by orthogonal matching pursuit."""
 
@@ -69,12 +60,7 @@ class OvercompleteBaseline(Baseline):
         W = self.components_.astype(np.float64)
         return omp_block, (W, W @ W.T, self._n_nonzero(W.shape[1]), self.error_tol)
 
-    def _set_dictionary(self, rows: Rows, W: Array) -> None:
-        """Atoms by the mean magnitude of their codes, largest first, and what their codes leave of the samples."""
-        self.components_ = W
-        largest = max(float(np.abs(block).max()) for block in rows.blocks()) or 1.0
-        kernel, args = self._coder(np.dtype(np.float64))
-        magnitude, error, total = rows.sum(_summary_block, W, largest, kernel, *args)
+    def _set_dictionary(self, W: Array, magnitude: Array, dtype: np.dtype) -> None:
+        """Atoms by the magnitude of their codes, largest first, with the signs of every estimator."""
         W = W[np.argsort(-magnitude, kind="stable")]
-        self.components_ = (W * signs(W)[:, None]).astype(rows.dtype, copy=False)
-        self.objective_ = float(np.sqrt(error / total)) if total > 0 else 0.0
+        self.components_ = (W * signs(W)[:, None]).astype(dtype, copy=False)

@@ -29,6 +29,15 @@ def lasso_block(X: Array, components: Array, lambda1: float, n_threads: int) -> 
     return spams.lasso(np.asfortranarray(X.T), D=D, lambda1=lambda1, mode=mode, numThreads=n_threads).toarray().T
 
 
+def _summary_block(X: Array, W: Array, unit: float, kernel: Coder, *args: Any) -> tuple[Array, float, float]:
+    """Sum of the magnitudes of each atom's codes, squared norms of residuals and of samples, both in this unit."""
+    X = np.asarray(X, dtype=np.float64)
+    codes = kernel(X, *args)
+    residual = (X - codes @ W) / unit
+    X = X / unit
+    return np.abs(codes).sum(axis=0), float(np.vdot(residual, residual)), float(np.vdot(X, X))
+
+
 class SPAMS(OvercompleteBaseline):
     """Online dictionary learning with an l1 penalty, by the SPAMS library itself: `pip install "hrpursuit[peers]"`.
 
@@ -152,7 +161,13 @@ class SPAMS(OvercompleteBaseline):
             numThreads=int(joblib.effective_n_jobs(self.n_jobs)),
             verbose=False,
         ).T
-        self._set_dictionary(ArrayRows(X), np.asarray(W, dtype=np.float64))
+        W = np.asarray(W, dtype=np.float64)
+        self.components_ = W
+        kernel, args = self._coder(np.dtype(np.float64))
+        largest = float(np.abs(X).max()) or 1.0  # norms that do not overflow
+        magnitude, error, total = ArrayRows(X).sum(_summary_block, W, largest, kernel, *args)
+        self.objective_ = float(np.sqrt(error / total)) if total > 0 else 0.0
+        self._set_dictionary(W, magnitude, rows.dtype)
         if self.callback is not None:
             self.callback(
                 Iterate("SPAMS", self.max_iter, self.components_, self.objective_, float("nan"), self.max_iter)

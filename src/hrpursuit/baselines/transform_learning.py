@@ -3,7 +3,7 @@
 import math
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -128,8 +128,8 @@ class TransformLearning(SquareBaseline):
     frobenius_weight : float, default=0.25
         Weight of the squared norm of the transform, which bounds its scale; mu in the reference.
     step_size : float, default=0.0001
-        Step of the conjugate gradients, for data in the unit and number of the reference (200 samples of unit
-        variance): the gradient grows with the squares of both.
+        Step of the conjugate gradients. What is a good one depends on the data: the gradient grows with the number of
+        samples and with the square of their values.
     max_inner_iter : int, default=60
         Steps of conjugate gradients an iteration.
     max_iter : int, default=1000
@@ -165,9 +165,9 @@ class TransformLearning(SquareBaseline):
     Codes are the largest entries of `X @ encoder_` as they are, without the least squares fit that other estimators
     with a complete dictionary make: this is what the method learns.
 
-    The reference leaves open what happens where its fixed step is too long, as it is for many samples or large values:
-    there the cost would grow without bound. Here such a step is taken along the gradient, and the step is halved for
-    good until the cost no longer rises. A unit in which the samples have a variance of about one serves best.
+    For many samples or large values a fixed step is too long, and the cost would grow without bound. Here a step that
+    would raise the cost is taken along the gradient instead, and halved for good until the cost no longer rises; this
+    and the stopping rule by `tol` are added to the method.
 
     References
     ----------
@@ -184,7 +184,7 @@ class TransformLearning(SquareBaseline):
     True
     """
 
-    dictionary = "complete"
+    dictionary: ClassVar[Literal["orthogonal", "complete"]] = "complete"  # type: ignore[misc]
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "n_nonzero_coefs",
         "max_iter",

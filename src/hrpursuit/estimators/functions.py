@@ -64,7 +64,7 @@ def sparse_code(
     encoder = W.T if orthonormal else np.linalg.inv(W)
     refit = None if orthonormal else W.astype(X.dtype)
     blocks = ArrayRows(X).map(codes_block, encoder.astype(X.dtype), n_nonzero_coefs, threshold, refit)
-    return gather(blocks, *X.shape, X.dtype)
+    return gather(blocks, len(X), n, X.dtype)
 
 
 @dataclass(frozen=True)
