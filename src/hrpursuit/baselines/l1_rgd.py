@@ -15,7 +15,9 @@ from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResul
 from hrpursuit.core.sphere import random_on_sphere
 
 SUBGRADIENT = "subgradient descent"
-SAME_ATOM = 0.5  # |cosine| from which two ends belong to one atom; atoms are orthogonal, and mixtures of two reach 0.7
+#: |cosine| from which an end is no new atom: atoms found are orthogonal but for the last steps, while mixtures of them,
+#: the other points where runs come to rest, are not.
+SAME_ATOM = 0.2
 
 
 class L1RGD(SquareBaseline):
@@ -39,6 +41,7 @@ class L1RGD(SquareBaseline):
     step_size : float, default=1
         Step t is `step_size / sqrt(t)` times the subgradient of the l1 norm per sample. This is in the unit of X: the
         default is the reference's, where nonzero codes are standard Gaussian; scale X to entries of about that size.
+        Strongly correlated features want smaller steps, such as 0.3 for sensor readings divided by the largest.
     max_iter : int, default=2000
         Most iterations of each run.
     tol : float, default=5e-3

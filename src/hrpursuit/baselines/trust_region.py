@@ -33,10 +33,12 @@ class MeanLogCosh:
         curvatures = (1.0 - slopes**2) / (self.mu * len(X))
 
         def hessian(v: Array) -> Array:
-            Hv = X.T @ (curvatures * (X @ v))
-            return Hv - (q @ Hv) * q - radial * v
+            Hv = X.T @ (curvatures * (X @ v)) - radial * v
+            return Hv - (q @ Hv) * q
 
-        return G - radial * q, hessian
+        tangent = G - radial * q
+        # once more: what rounding leaves along q, where the function falls, would grow into a step once G is tiny
+        return tangent - (tangent @ q) * q, hessian
 
 
 @dataclass(frozen=True)
