@@ -1,0 +1,76 @@
+"""hrpursuit compare: methods on the user's own file."""
+
+import json
+
+import numpy as np
+import pytest
+
+from hrpursuit.cli.main import run
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.experiments.methods import METHODS, installed
+
+
+@pytest.fixture
+def data(tmp_path):
+    X = make_sparse_coded(300, 6, sparsity=0.3, random_state=0)[0]
+    np.savetxt(tmp_path / "X.csv", X, delimiter=",", header="a,b,c,d,e,f", comments="")
+    return tmp_path / "X.csv"
+
+
+def test_every_installed_method_in_one_table_with_a_picture(data, tmp_path, capsys):
+    assert run(["compare", str(data), "--methods", "all", "--n-nonzero", "2", "-o", str(tmp_path / "c.png")]) == 0
+    printed = capsys.readouterr().out
+    for name in installed():
+        assert METHODS[name].label in printed
+    assert (tmp_path / "c.png").stat().st_size > 5000
+
+
+def test_figures_are_those_of_the_estimators(data, tmp_path, capsys):
+    arguments = ["compare", str(data), "--methods", "ours,l3-s1", "--n-nonzero", "2", "--json", "--seed", "3"]
+    assert run([*arguments, "-o", str(tmp_path / "c.svg")]) == 0
+    report = json.loads(capsys.readouterr().out)
+    X = np.loadtxt(data, delimiter=",", skiprows=1)
+    assert [one["method"] for one in report["results"]] == ["ours", "l3-s1"]
+    for one in report["results"]:
+        model = METHODS[one["method"]].estimator(2, 3).fit(X)
+        np.testing.assert_allclose(one["error"], -model.score(X), rtol=1e-6)
+        assert one["n_nonzero"] <= 2
+        assert one["seconds"] > 0
+
+
+def test_a_method_that_fails_leaves_the_others(data, tmp_path, monkeypatch, capsys):
+    class Broken:
+        def fit(self, X):
+            raise ValueError("no luck")
+
+        def transform(self, X):
+            return X
+
+    monkeypatch.setattr("hrpursuit.experiments.comparison.warm_up", lambda name: None)
+    broken = METHODS | {"l3-s1": type(METHODS["l3-s1"])("l3-s1", lambda k, seed: Broken())}
+    monkeypatch.setattr("hrpursuit.experiments.comparison.METHODS", broken)
+    assert run(["compare", str(data), "--methods", "l4-msp,l3-s1", "-o", str(tmp_path / "c.png")]) == 3
+    printed = capsys.readouterr()
+    assert "l3-s1 failed: no luck" in printed.err
+    assert "l4-MSP" in printed.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--methods", "pca"], "there is no method 'pca'; the methods are ours, proposed"),
+        (["-o", "c.txt"], "expected a name that ends in .png"),
+        (["--columns", "a,z"], "z"),
+    ],
+)
+def test_bad_input(data, arguments, said, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    assert run(["compare", str(data), *arguments]) == 1
+    assert said in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.png"))
+
+
+def test_gaps_are_refused_by_row_and_column(tmp_path, capsys):
+    (tmp_path / "X.csv").write_text("a,b\n1,2\n3,\n5,6\n")
+    assert run(["compare", str(tmp_path / "X.csv"), "-o", str(tmp_path / "c.png")]) == 1
+    assert "'b'" in capsys.readouterr().err

@@ -1,0 +1,98 @@
+"""hrpursuit reproduce: real runs of a cheap experiment, the page, and what goes wrong."""
+
+import csv
+import re
+
+import pytest
+
+from hrpursuit.cli.main import run
+from hrpursuit.experiments import registry
+from hrpursuit.experiments.catalogue import lp_balls
+from hrpursuit.experiments.experiment import Experiment, Findings
+from hrpursuit.experiments.quirks import QUIRKS
+from hrpursuit.experiments.registry import NAMES
+
+
+@pytest.fixture
+def only_cheap(monkeypatch):
+    """As if there were no more than these."""
+    monkeypatch.setattr(registry, "NAMES", ("lp-balls", "missing-data"))
+    monkeypatch.setattr("hrpursuit.cli.reproduce.NAMES", ("lp-balls", "missing-data"))
+    monkeypatch.delenv("HRPURSUIT_DATA", raising=False)
+
+
+def test_all_writes_results_and_one_page_and_resumes(only_cheap, tmp_path, capsys):
+    assert run(["reproduce", "all", "--out", str(tmp_path / "r"), "--jobs", "1"]) == 0
+    printed = capsys.readouterr()
+    assert "missing-data: skipped" in printed.err
+    assert "HRPURSUIT_DATA" in printed.err
+    files = {path.name for path in (tmp_path / "r").iterdir() if path.is_file()}
+    assert files == {"lp-balls.csv", "lp-balls.png", "lp-balls.svg", "report.html"}
+    with (tmp_path / "r" / "lp-balls.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert {row["p"] for row in rows} == {"1", "2", "3", "4"}
+    page = (tmp_path / "r" / "report.html").read_text()
+    assert page.count("data:image/png;base64,") == 1
+    assert not re.search(r'(src|href)="https?:', page)
+    assert "Skipped:" in page
+    assert 'class="agrees"' in page
+    assert run(["reproduce", "lp-balls", "--out", str(tmp_path / "r"), "--jobs", "1"]) == 0
+    assert "4 trials, 4 from the cache" in capsys.readouterr().out
+
+
+def test_list_names_experiments_and_options(capsys):
+    assert run(["reproduce", "--list"]) == 0
+    printed = capsys.readouterr().out
+    for name in (*NAMES, *QUIRKS, "published"):
+        assert name in printed
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_name_has_its_experiment(name):
+    experiment = registry.find(name)
+    assert experiment.name == name
+    assert experiment.title
+    assert experiment.in_paper
+    assert set(experiment.quirks) <= set(QUIRKS)
+
+
+class TestBadInput:
+    @pytest.mark.parametrize(
+        ("arguments", "said"),
+        [
+            (["sensor-tabel"], "did you mean sensor-table?"),
+            (["lp-balls", "--quirk", "noise-times-variance"], "means nothing to lp-balls"),
+            (["missing-data", "--data", "nowhere.csv"], "there are no readings at nowhere.csv"),
+            (["missing-data"], "set HRPURSUIT_DATA"),
+        ],
+    )
+    def test_one_line_says_what_to_do(self, arguments, said, tmp_path, monkeypatch, capsys):
+        monkeypatch.delenv("HRPURSUIT_DATA", raising=False)
+        assert run(["reproduce", *arguments, "--out", str(tmp_path / "r")]) == 1
+        error = capsys.readouterr().err
+        assert error.count("\n") == 1
+        assert said in error
+        assert not (tmp_path / "r" / "cache").exists()
+
+    def test_a_file_in_place_of_the_folder(self, tmp_path, capsys):
+        (tmp_path / "file").write_text("kept")
+        assert run(["reproduce", "lp-balls", "--out", str(tmp_path / "file")]) == 1
+        assert "is a file; give a folder" in capsys.readouterr().err
+        assert (tmp_path / "file").read_text() == "kept"
+
+
+def test_a_trial_that_fails_is_told_and_the_exit_code_says_so(tmp_path, monkeypatch, capsys):
+    def plan(settings):
+        return [{"p": p, "n_points": 5} for p in (1, 0)]  # 1 / p fails for 0
+
+    def conclude(records, settings):
+        assert set(records.p) == {1}
+        return Findings()
+
+    broken = Experiment("lp-balls", "Some", "nowhere", plan, lp_balls.run, conclude)
+    monkeypatch.setattr("hrpursuit.cli.reproduce.find", lambda name: broken)
+    assert run(["reproduce", "lp-balls", "--out", str(tmp_path), "--jobs", "1"]) == 3
+    assert "ZeroDivisionError" in capsys.readouterr().err
+    failures = (tmp_path / "lp-balls-failures.csv").read_text()
+    assert "ZeroDivisionError" in failures
+    assert len((tmp_path / "lp-balls.csv").read_text().splitlines()) == 6
