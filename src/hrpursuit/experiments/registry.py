@@ -6,7 +6,7 @@ from importlib import import_module
 from hrpursuit.experiments.experiment import Experiment
 
 #: In the order of the paper.
-NAMES = ("lp-balls", "convergence", "sample-complexity")
+NAMES = ("flow", "lp-balls", "two-stage", "convergence", "landscape", "good-subset", "sample-complexity")
 
 
 def find(name: str) -> Experiment:

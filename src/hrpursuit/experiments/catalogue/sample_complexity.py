@@ -16,14 +16,18 @@ from hrpursuit.experiments.errors import atom_error, recovery_error
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Verdict
 from hrpursuit.experiments.published import GROUP, MANIFOLDS, adaptive_stage_two, bernoulli_gaussian
 from hrpursuit.experiments.quirks import MATCHING
-from hrpursuit.experiments.style import LINES, letter, panels
+from hrpursuit.experiments.style import INK, LINES, letter, panels
 from hrpursuit.rows import ArrayRows
 
 SUCCESS = 1e-3  # error below it
 SIZES = (30, 50, 70, 100)
 THETAS = (0.2, 0.5)
 EXPONENTS = (0.5, 1.0, 1.5, 2.0, 2.5)
-SCHEMES = {"paper": "the paper's scheme", "ours": "our default"}
+SCHEMES = {"ours": "our default", "paper": "the paper's scheme"}
+LOOKS: dict[str, dict[str, Any]] = {
+    "ours": {"linestyle": "-", "linewidth": 4, "alpha": 0.5, "markersize": 11},
+    "paper": {"linestyle": "--", "linewidth": 1.8, "markersize": 7, "markerfacecolor": "white"},
+}
 
 
 def plan(settings: Settings) -> list[Config]:
@@ -35,7 +39,7 @@ def plan(settings: Settings) -> list[Config]:
         for n_features in (SIZES[:2] if settings.is_quick else SIZES)
         for theta in THETAS
         for where in MANIFOLDS
-        for trial in range(3 if settings.is_quick else 10)
+        for trial in range(5 if settings.is_quick else 10)
     ]  # fmt: skip
 
 
@@ -88,18 +92,18 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     titles = iter("abcd")
     for row, where in zip(axes, MANIFOLDS, strict=True):
         for axis, theta in zip(row, THETAS, strict=True):
-            for n_features, line in zip(sizes, LINES, strict=False):
-                for scheme, (dash, size) in {"paper": ("--", 6), "ours": ("-", 9)}.items():
+            for place, (n_features, line) in enumerate(zip(sizes, LINES, strict=False)):
+                shift = place - (len(sizes) - 1) / 2  # or the curves would hide each other
+                for scheme, look in LOOKS.items():
                     rates = success_rates(records, where, theta, scheme, n_features)
-                    axis.plot(
-                        rates.index, rates, color=line["color"], marker=line["marker"], linestyle=dash,
-                        markersize=size, clip_on=False, markerfacecolor="white" if scheme == "paper" else None,
-                    )  # fmt: skip
+                    style = {"color": line["color"], "marker": line["marker"]} | look
+                    axis.plot(rates.index + 0.03 * shift, rates + 0.016 * shift, clip_on=False, **style)
             letter(axis, f"({next(titles)}) {where}, $\\theta$ = {theta:g}")
     for axis in axes[1]:
         axis.set(xlabel="exponent $e$ of $10\\,N^e$ samples", xticks=sorted(records.exponent.unique()))
     for axis in axes[:, 0]:
-        axis.set(ylabel="share of successes", ylim=(-0.03, 1.03))
+        axis.set(ylabel="share of successes", ylim=(-0.05, 1.05))
+    figure.supxlabel("Curves for different N are shifted a little, so that none hides another.", fontsize=12)
     _legend(figure, sizes)
     return Findings({"": figure}, verdicts=_verdicts(records))
 
@@ -108,12 +112,10 @@ def _legend(figure: Any, sizes: Sequence[int]) -> None:
     from matplotlib.lines import Line2D  # noqa: PLC0415 - an optional package
 
     handles = [
-        Line2D([], [], color=line["color"], marker=line["marker"], linestyle="", markersize=9, label=f"$N$ = {n}")
+        Line2D([], [], color=line["color"], marker=line["marker"], linestyle="", label=f"$N$ = {n}")
         for n, line in zip(sizes, LINES, strict=False)
     ]
-    handles += [Line2D([], [], color="black", linestyle="--", marker="o", markerfacecolor="white",
-                       label=SCHEMES["paper"]),
-                Line2D([], [], color="black", linestyle="-", marker="o", markersize=9, label=SCHEMES["ours"])]  # fmt: skip
+    handles += [Line2D([], [], color=INK, marker="o", label=SCHEMES[scheme], **look) for scheme, look in LOOKS.items()]
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), frameon=False)
 
 
