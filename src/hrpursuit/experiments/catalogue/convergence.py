@@ -88,7 +88,9 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
         letter(axis, title)
     axes[0, 0].set_ylabel("relative error")
     figure.supxlabel(
-        f"Each curve is one trial of the paper's scheme ({records.trial.nunique()} in each panel).", fontsize=12, color=INK
+        f"Each curve is one trial of the paper's scheme ({records.trial.nunique()} in each panel).",
+        fontsize=12,
+        color=INK,
     )
     return Findings({"": figure}, verdicts=_verdicts(records))
 

@@ -1,7 +1,7 @@
 """The signal flow of sparse coding by HRP: the paper's two stages, and the path that is our default."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -12,7 +12,7 @@ from hrpursuit.experiments.style import FAINT, INK, panels
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import SCHEME_COLOURS
 
-_WIDTH, _HEIGHT, _GAP = 3.0, 1.9, 0.75  # of boxes and between them, in units of the axis
+_WIDTH, _HEIGHT, _GAP = 3.0, 1.9, 1.05  # of boxes and between them, in units of the axis
 _PALE = {"paper": "#fbe9d7", "exact": "#dfebf6", "data": "#f1f3f5"}
 
 
@@ -23,7 +23,9 @@ def plan(settings: Settings) -> list[Config]:
     ]
 
 
-def run(scheme: str, n_samples: int, n_features: int, sparsity: float, seed: int) -> list[dict[str, Any]]:
+def run(
+    scheme: Literal["paper", "exact"], n_samples: int, n_features: int, sparsity: float, seed: int
+) -> list[dict[str, Any]]:
     """What each stage of a fit did on a small problem: iterations, and l1 norm of the codes per sample."""
     X, _, truth = make_sparse_coded(n_samples, n_features, sparsity=sparsity, random_state=seed)
     model = HRP(scheme=scheme, random_state=seed).fit(X)
@@ -37,9 +39,9 @@ def run(scheme: str, n_samples: int, n_features: int, sparsity: float, seed: int
 
 def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     step = _WIDTH + _GAP
-    figure, axes = panels(1, 1, 15.5, 7.6)
+    figure, axes = panels(1, 1, 15.5, 6.4)
     axis = axes[0, 0]
-    axis.set(xlim=(-0.15, 5 * step - _GAP + 0.15), ylim=(-1.65, 6.0), aspect="equal")
+    axis.set(xlim=(-0.15, 5 * step - _GAP + 0.15), ylim=(-2.15, 5.85), aspect="equal")
     axis.set_axis_off()
     _paper_row(axis, step)
     axis.plot([0, 5 * step - _GAP], [2.62, 2.62], color=FAINT, linewidth=1, linestyle=(0, (6, 4)))
@@ -49,7 +51,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
 
 def _paper_row(axis: Any, step: float) -> None:
     y = 3.2
-    axis.text(0, y + _HEIGHT + 0.35, "The paper's scheme", fontsize=16, color=SCHEME_COLOURS["paper"], weight="bold")
+    axis.text(0, y + _HEIGHT + 0.35, "The paper's scheme", fontsize=18, color=SCHEME_COLOURS["paper"], weight="bold")
     boxes = [
         ("data", "Samples", ["$Y = [y_1, \\ldots, y_L]$", "$y_i = D\\,x_i,\\ \\ x_i$ sparse"]),
         ("paper", "Stage One", ["$\\max_{D \\in O(N)}\\ \\frac{1}{L}\\sum_i \\Vert D^T y_i \\Vert_3^3$",
@@ -57,7 +59,7 @@ def _paper_row(axis: Any, step: float) -> None:
         ("paper", "Stage Two", ["$\\min_D\\ \\frac{1}{L}\\sum_i \\Vert D^T y_i \\Vert_1$",
                                 "$R^T D + D^T R = 2I$"]),
         ("paper", "Projection", ["$\\hat{D} = P_{O(N)}(D)$", "back to the group"]),
-        ("data", "Codes", ["$\\hat{x}_i = \\hat{D}^T y_i$", "or the $T_0$ largest of them"]),
+        ("data", "Codes", ["$\\hat{x}_i = \\hat{D}{}^T y_i$", "or its $T_0$ largest"]),
     ]  # fmt: skip
     for place, (kind, title, lines) in enumerate(boxes):
         _box(axis, place * step, y, kind, title, lines)
@@ -67,25 +69,26 @@ def _paper_row(axis: Any, step: float) -> None:
 
 def _exact_row(axis: Any, step: float) -> None:
     y = 0.0
-    axis.text(0, y + _HEIGHT + 0.22, "Our default", fontsize=16, color=SCHEME_COLOURS["exact"], weight="bold")
+    axis.text(0, y + _HEIGHT + 0.22, "Our default", fontsize=18, color=SCHEME_COLOURS["exact"], weight="bold")
     boxes = [
         ("data", "Working sample", ["$10\\,N$ samples", "at random"]),
-        ("exact", "Plane search", ["turn two atoms at a time,", "angle from $e^{-\\ell_1 / T}$"]),
-        ("exact", "Exact polish", ["$\\min_E\\ \\Vert M \\circ (Z - EZ) \\Vert$", "$E$ skew, $M$: small codes $Z$"]),
-        ("exact", "Certificate", ["at least $N$ exact zeros in", "each code, stable pairs"]),
-        ("data", "Codes", ["$\\hat{x}_i = \\hat{D}^T y_i$", "or the $T_0$ largest of them"]),
+        ("exact", "Plane search", ["turn pairs of atoms,", "angle from $e^{-\\ell_1 / T}$"]),
+        ("exact", "Exact polish", ["$\\min_E\\ \\Vert M \\circ (Z - EZ) \\Vert$", "$E$ skew, $M$: small $Z$"]),
+        ("exact", "Certificate", ["at least $N$ zeros in", "every code column"]),
+        ("data", "Codes", ["$\\hat{x}_i = \\hat{D}{}^T y_i$", "or its $T_0$ largest"]),
     ]
     for place, (kind, title, lines) in enumerate(boxes):
         _box(axis, place * step, y, kind, title, lines)
     for place, label in enumerate(("", "ordered", "$\\hat{D}$", "holds")):
         _arrow(axis, (place * step + _WIDTH, y + _HEIGHT / 2), ((place + 1) * step, y + _HEIGHT / 2), label)
-    low, left, width = -1.5, 2 * step, step + _WIDTH
-    _box(axis, left, low, "exact", "", ["Finish: noise, threshold and Procrustes; real data, greedy planes and Stage Two"],
-         width=width, height=0.8)  # fmt: skip
-    _arrow(axis, (3 * step + _WIDTH / 2, y), (3 * step + _WIDTH / 2, low + 0.8), "fails", is_down=True)
-    corner = 4 * step + _WIDTH / 2
-    axis.plot([left + width, corner], [low + 0.4, low + 0.4], color=INK, linewidth=2, solid_capstyle="butt")
-    _arrow(axis, (corner, low + 0.4), (corner, y), "")
+    low, high = -2.1, -0.8
+    left, width = 2 * step, step + _WIDTH
+    lines = ["noise: threshold and Procrustes in turn", "real data: greedy planes, then Stage Two"]
+    _box(axis, left, low, "exact", "", lines, width=width, height=high - low)
+    _arrow(axis, (3 * step + _WIDTH / 2, y), (3 * step + _WIDTH / 2, high), "fails", is_down=True)
+    corner, middle = 4 * step + _WIDTH / 2, (low + high) / 2
+    axis.plot([left + width, corner], [middle, middle], color=INK, linewidth=2, solid_capstyle="projecting")
+    _arrow(axis, (corner, middle), (corner, y), "")
 
 
 def _box(
@@ -97,11 +100,11 @@ def _box(
     edge = SCHEME_COLOURS.get(kind, FAINT)
     axis.add_patch(FancyBboxPatch((x, y), width, height, boxstyle="round,pad=0,rounding_size=0.12",
                                   facecolor=_PALE[kind], edgecolor=edge, linewidth=1.8))  # fmt: skip
-    heights = (0.77, 0.46, 0.18) if title else (0.5,)
+    heights = (0.77, 0.46, 0.18) if title else (0.7, 0.3)
     for text, at in zip([title, *lines] if title else lines, heights, strict=True):
         is_title = text == title
         axis.text(x + width / 2, y + at * height, text, ha="center", va="center", color=INK,
-                  fontsize=15 if is_title else 13, weight="bold" if is_title else "normal")  # fmt: skip
+                  fontsize=17 if is_title else 15, weight="bold" if is_title else "normal")  # fmt: skip
 
 
 def _arrow(
@@ -111,9 +114,9 @@ def _arrow(
                                              "shrinkB": 0, "mutation_scale": 18})  # fmt: skip
     x, y = (tail[0] + tip[0]) / 2, (tail[1] + tip[1]) / 2
     if is_down:
-        axis.text(x + 0.1, y, label, ha="left", va="center", color=INK)
+        axis.text(x + 0.15, y, label, ha="left", va="center", color=INK)
     else:
-        axis.text(x, y + 0.12, label, ha="center", va="bottom", color=INK)
+        axis.text(x, y + 0.12, label, ha="center", va="bottom", color=INK, fontsize=13)
 
 
 def _verdicts(records: pd.DataFrame) -> list[Verdict]:

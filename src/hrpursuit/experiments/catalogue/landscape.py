@@ -23,9 +23,8 @@ _VIEW = (28.0, 45.0)  # elevation and azimuth in degrees
 
 
 def plan(settings: Settings) -> list[Config]:
-    fine = 3.0 if settings.is_quick else 2.0
     return [
-        {"n_samples": n, "theta": 0.2, "spacing": fine, "n_starts": 200, "seed": settings.seed} for n in (1000, 100_000)
+        {"n_samples": n, "theta": 0.2, "spacing": 2.0, "n_starts": 200, "seed": settings.seed} for n in (1000, 100_000)
     ]
 
 
@@ -40,7 +39,9 @@ def run(n_samples: int, theta: float, spacing: float, n_starts: int, seed: int) 
                                                           np.arange(-90, 90 + spacing / 2, spacing)))  # fmt: skip
     found = [
         {"kind": SURFACE, "longitude": a, "latitude": b, "value": value}
-        for a, b, value in zip(longitude, latitude, objective(X, on_sphere(longitude, latitude), n_samples), strict=True)
+        for a, b, value in zip(
+            longitude, latitude, objective(X, on_sphere(longitude, latitude), n_samples), strict=True
+        )
     ]
     ends = gpm(ArrayRows(X), spread_points(n_starts), manifold=Sphere(), max_iter=1000, tol=1e-9).components
     minima = distinct(np.vstack([ends, -ends]))
@@ -88,7 +89,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     limits = surface.value.min(), surface.value.max()
     sizes = sorted(records.n_samples.unique())
     grid = figure.add_gridspec(2, len(sizes), height_ratios=(1.5, 1))
-    mesh = None
+    mesh: Any = None
     for column, n_samples in enumerate(sizes):
         found = records[records.n_samples == n_samples]
         ball = figure.add_subplot(grid[0, column], projection="3d")
@@ -122,13 +123,13 @@ def _draw_ball(axis: Any, found: pd.DataFrame, limits: tuple[float, float]) -> N
     eye = np.array([np.cos(a) * np.cos(b), np.sin(a) * np.cos(b), np.sin(b)])
     minima = found[found.kind == MINIMUM]
     for marks, style in (
-        (TARGETS, {"marker": "*", "s": 260, "color": "#f0e442", "edgecolor": INK}),
-        (on_sphere(minima.longitude, minima.latitude), {"marker": "o", "s": 45, "color": "#56b4e9", "edgecolor": INK}),
+        (TARGETS, {"marker": "*", "s": 330, "color": "#f0e442", "edgecolor": INK}),
+        (on_sphere(minima.longitude, minima.latitude), {"marker": "o", "s": 40, "color": "#56b4e9", "edgecolor": INK}),
     ):
         seen = 1.02 * marks[marks @ eye > 0]  # what is behind is on the map
         axis.scatter(*seen.T, depthshade=False, zorder=10, **style)
-    for name, target in zip(NAMES, TARGETS[:3], strict=False):
-        axis.text(*(1.02 * target - (0, 0, 0.24)), name, color="white", fontsize=16, ha="center", va="center", zorder=11)
+    for name, place in zip(NAMES, ((1.02, 0.2, -0.2), (0.2, 1.02, -0.2), (0, 0, 0.8)), strict=False):
+        axis.text(*place, name, color="white", fontsize=16, ha="center", va="center", zorder=11)
     axis.set(xlim=(-0.75, 0.75), ylim=(-0.75, 0.75), zlim=(-0.75, 0.75))
     axis.set_box_aspect((1, 1, 1), zoom=1.15)
     axis.view_init(*_VIEW)
@@ -147,15 +148,16 @@ def _draw_map(axis: Any, found: pd.DataFrame, limits: tuple[float, float]) -> An
     minima = found[found.kind == MINIMUM]
     a, b = np.degrees(np.arctan2(TARGETS[:, 1], TARGETS[:, 0])), np.degrees(np.arcsin(TARGETS[:, 2]))
     x, y = _east(np.where(np.abs(b) == 90, _CENTRE, a)), np.radians(b)
-    axis.plot(x, y, "*", color="#f0e442", markeredgecolor=INK, markersize=19, label="true atoms", clip_on=False)
+    axis.plot(x, y, "*", color="#f0e442", markeredgecolor=INK, markersize=21, label="true atoms", clip_on=False)
     axis.plot(_east(minima.longitude), np.radians(minima.latitude), "o", color="#56b4e9", markeredgecolor=INK,
-              label="minima that Stage One finds", clip_on=False)  # fmt: skip
+              markersize=6, label="minima that Stage One finds", clip_on=False)  # fmt: skip
     for name, at, up in zip(NAMES, x, y, strict=True):
         axis.annotate(name, (at, up), (0, -20 if up > -1 else 20), textcoords="offset points", color="white",
                       ha="center", va="center")  # fmt: skip
     axis.set_xticks(np.radians([-135, -45, 45, 135]), [])
     axis.set_yticks(np.radians([-60, -30, 0, 30, 60]))
-    axis.set(xlabel="the whole sphere, areas as they are", ylabel="latitude")
+    axis.set_xlabel("equal-area map of the whole sphere", labelpad=12)
+    axis.set_ylabel("latitude")
     axis.grid(False)
     return mesh
 
@@ -174,7 +176,9 @@ def _verdict(records: pd.DataFrame) -> Verdict:
         f"{int(row['count'])} minima, the farthest {row['max']:.1f} degrees away from a true atom, with {n} samples"
         for n, row in minima.iterrows()
     ]
-    return Verdict(agrees, f"The objective has {'; '.join(parts)}. There are {len(TARGETS)} true atoms with their signs.")
+    return Verdict(
+        agrees, f"The objective has {'; '.join(parts)}. There are {len(TARGETS)} true atoms with their signs."
+    )
 
 
 EXPERIMENT = Experiment(

@@ -39,7 +39,7 @@ def plan(settings: Settings) -> list[Config]:
         for n_features in (SIZES[:2] if settings.is_quick else SIZES)
         for theta in THETAS
         for where in MANIFOLDS
-        for trial in range(5 if settings.is_quick else 10)
+        for trial in range(4 if settings.is_quick else 10)
     ]  # fmt: skip
 
 
@@ -75,9 +75,10 @@ def _paper(X: Array, where: str, rng: np.random.Generator) -> Array:
     make, shrink = MANIFOLDS[where]
     manifold = make()
     start = random_orthogonal(n_features, rng) if where == GROUP else random_on_sphere(1, n_features, rng)
-    R = W = gpm(rows, start, manifold=manifold, max_iter=100, tol=1e-4).components
-    for W, _ in adaptive_stage_two(rows, R, manifold, shrink):
-        pass
+    R = gpm(rows, start, manifold=manifold, max_iter=100, tol=1e-4).components
+    W = R
+    for accepted, _ in adaptive_stage_two(rows, R, manifold, shrink):
+        W = accepted
     return manifold.project(W)
 
 

@@ -1,4 +1,4 @@
-"""The two stages in the plane, with real iterates: along the circle, then along the tangent, then back to the circle."""
+"""The two stages in the plane, with real iterates: along the circle, along the tangent, then back to the circle."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -115,7 +115,7 @@ def _inset(axis: Any, found: pd.DataFrame, target: Array) -> None:
     (left, bottom), (right, top) = low - margin, high + margin
     inset.set(xlim=(left, right), ylim=(bottom, top))
     inset.locator_params(nbins=3)
-    inset.tick_params(labelsize=11, direction="in")
+    inset.tick_params(labelsize=13, direction="in")
     for spine in inset.spines.values():
         spine.set(visible=True, edgecolor=FAINT)
     axis.indicate_inset_zoom(inset, edgecolor=INK, alpha=0.6)
