@@ -160,6 +160,8 @@ def test_flow_tells_what_the_stages_did(tmp_path):
     records = records_of(flow, flow.plan(QUICK))
     assert list(records[records.scheme == "paper"].stage) == [STAGE_ONE, STAGE_TWO]
     errors = records.groupby("scheme").error.max()
+    l1 = records.groupby("scheme").l1_of_all_samples.first()
+    assert l1["exact"] < l1["paper"]
     assert errors["exact"] < 1e-12 < errors["paper"] < 0.05
     findings = drawn(flow, records, tmp_path)
     assert all(verdict.agrees for verdict in findings.verdicts)
