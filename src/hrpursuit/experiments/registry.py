@@ -7,7 +7,13 @@ from hrpursuit.experiments.experiment import Experiment
 
 #: In the order of the paper.
 NAMES = (
+    "flow",
     "lp-balls",
+    "two-stage",
+    "convergence",
+    "landscape",
+    "good-subset",
+    "sample-complexity",
     "recovery-heatmaps",
     "time-by-atoms",
     "time-by-samples",
