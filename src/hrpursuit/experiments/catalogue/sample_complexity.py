@@ -12,14 +12,13 @@ from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.sphere import random_on_sphere
 from hrpursuit.estimators import HRP, recover_atom
-from hrpursuit.experiments.errors import atom_error, recovery_error
+from hrpursuit.experiments.errors import SUCCESS, atom_error, recovery_error
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Verdict
 from hrpursuit.experiments.published import GROUP, MANIFOLDS, adaptive_stage_two, bernoulli_gaussian
 from hrpursuit.experiments.quirks import MATCHING
 from hrpursuit.experiments.style import INK, LINES, letter, panels
 from hrpursuit.rows import ArrayRows
 
-SUCCESS = 1e-3  # error below it
 SIZES = (30, 50, 70, 100)
 THETAS = (0.2, 0.5)
 EXPONENTS = (0.5, 1.0, 1.5, 2.0, 2.5)
