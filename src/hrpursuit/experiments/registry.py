@@ -6,7 +6,7 @@ from importlib import import_module
 from hrpursuit.experiments.experiment import Experiment
 
 #: In the order of the paper.
-NAMES = ("lp-balls",)
+NAMES = ("lp-balls", "theory")
 
 
 def find(name: str) -> Experiment:
