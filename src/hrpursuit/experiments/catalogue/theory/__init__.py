@@ -1,7 +1,7 @@
 """Statements of the paper, tried out: each part checks one of them by numbers that could contradict it."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
@@ -17,7 +17,10 @@ from hrpursuit.experiments.catalogue.theory import (
     theorem_2,
     theorem_3,
 )
-from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings
+from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Table, Verdict
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 #: In the order of the paper.
 PARTS: dict[str, Any] = {
@@ -43,7 +46,9 @@ def run(part: str, **config: Any) -> Mapping[str, Any] | Sequence[Mapping[str, A
 
 
 def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
-    figures, tables, verdicts = {}, [], []
+    figures: dict[str, Figure] = {}
+    tables: list[Table] = []
+    verdicts: list[Verdict] = []
     for name, part in PARTS.items():
         rows = records[records.part == name].dropna(axis=1, how="all")
         if rows.empty:  # all its trials failed, which is told elsewhere
@@ -56,6 +61,6 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
 
 
 EXPERIMENT = Experiment(
-    "theory", "Lemmas and theorems of the paper, tried out on small cases", "Proposition 1, the lemmas, Theorems 1 to 3",
+    "theory", "Lemmas and theorems of the paper, tried out on small cases", "Proposition 1, lemmas, Theorems 1 to 3",
     plan, run, conclude,
 )  # fmt: skip

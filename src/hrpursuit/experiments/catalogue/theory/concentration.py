@@ -20,7 +20,7 @@ def plan(settings: Settings) -> list[Config]:
         {"n_features": n, "n_samples": int(size), "theta": 0.25, "n_points": 150, "trial": trial, "seed": settings.seed}
         for n in (5, 10, 20)
         for size in sizes
-        for trial in range(3 if settings.is_quick else 10)
+        for trial in range(5 if settings.is_quick else 10)
     ]
 
 
@@ -46,7 +46,7 @@ def run(n_features: int, n_samples: int, theta: float, n_points: int, trial: int
 
 
 def deviations(X: Array, D: Array, theta: float) -> tuple[Array, Array]:
-    """f - E f, and the norm of the difference of their Riemannian gradients, for each row of D."""
+    """Of the objective from its mean, and the norm of the difference of Riemannian gradients, for each row of D."""
     difference = gradient(X, D) - population_gradient(D, theta)
     return np.sum(difference * D, axis=1) / 3, np.asarray(np.linalg.norm(on_sphere(D, difference), axis=1))
 
@@ -69,7 +69,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     text = (
         f"Concentration lemma: the largest deviation over the sphere falls with L with slopes from {low:.2f} to "
         f"{high:.2f} (objective and Riemannian gradient, N = "
-        f"{', '.join(f'{n:g}' for n in sorted(records.n_features.unique()))}); the lemma's delta goes as L^(-1/2) up to "
-        f"logarithms."
+        f"{', '.join(f'{n:g}' for n in sorted(records.n_features.unique()))}); the lemma's delta goes as L^(-1/2) up "
+        f"to logarithms."
     )
     return Findings({"": figure}, verdicts=[Verdict(bool(low > -0.62 and high < -0.38), text)])

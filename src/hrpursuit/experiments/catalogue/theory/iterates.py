@@ -25,15 +25,15 @@ N_ITER = 150
 
 
 def plan(settings: Settings) -> list[Config]:
-    sizes = (
-        (300, 1000, 3000, 10_000, 30_000) if settings.is_quick else (300, 1000, 3000, 10_000, 30_000, 100_000, 300_000)
-    )
+    sizes = [300, 1000, 3000, 10_000, 30_000, 100_000]
+    if not settings.is_quick:
+        sizes.append(300_000)
     return [
-        {"n_features": n, "n_samples": size, "theta": theta, "n_starts": 25, "trial": trial, "seed": settings.seed}
+        {"n_features": n, "n_samples": size, "theta": theta, "n_starts": 20, "trial": trial, "seed": settings.seed}
         for n in (10, 20, 50)
         for theta in (0.06, THETA, 0.3)
         for size in sizes
-        for trial in range(1 if settings.is_quick else 4)
+        for trial in range((1 if size == sizes[-1] else 2) if settings.is_quick else 5)
         if theta > 1 / n
     ]
 
@@ -94,14 +94,14 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
     converged = (records.gradient_median / records.gradient_start).median()
     return [
         Verdict(
-            bool(stay >= 0.95),
-            f"Power iterates with theta in the lemma's range: {stay:.1%} of the runs stay in their good subset at every "
-            f"iteration with L = {most.n_samples.max():g} samples (all theta with L = {records.n_samples.min():g}: "
+            bool(stay >= 0.9 and stay > fewest),
+            f"Power iterates with theta in the lemma's range: {stay:.1%} of the runs stay in their good subset at "
+            f"every iteration with L = {most.n_samples.max():g} samples (all theta with L = {records.n_samples.min():g}: "
             f"{fewest:.1%}){beyond}.",
         ),
         Verdict(
             bool(fall < 1e-8),
-            f"Power iterates converge: after {N_ITER} iterations with L = {most.n_samples.max():g} the Riemannian gradient "
-            f"is at most {fall:.0e} of that at the start; the median over all cells is {converged:.0e}.",
+            f"Power iterates converge: after {N_ITER} iterations with L = {most.n_samples.max():g} the Riemannian "
+            f"gradient is at most {fall:.0e} of that at the start; the median over all cells is {converged:.0e}.",
         ),
     ]

@@ -59,7 +59,7 @@ def slope(x: pd.Series, y: pd.Series) -> float:
 
 
 def power(x: float) -> str:
-    """Label of a number of samples: $10^3$, or $3 \\times 10^3$."""
+    """Label of a number of samples."""
     exponent = int(np.floor(np.log10(x) + 1e-9))
     factor = round(x / 10**exponent, 1)
     return f"$10^{exponent}$" if factor == 1 else rf"${factor:g} \times 10^{exponent}$"

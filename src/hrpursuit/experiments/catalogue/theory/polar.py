@@ -61,8 +61,8 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     rows = []
     for (n, kind), found in records.groupby(["n_features", "kind"], sort=False):
         rows.append([
-            f"{n:g}", KINDS[str(kind)], f"{found.gap.max():.1e}", f"{found.excess_far.max():+.3f}",
-            f"{found.excess_near.max():+.1e}", f"{found.defect.max():.1e}",
+            f"{n:g}", KINDS[str(kind)], f"{found.gap.max():.1e}", f"{found.excess_far.max():+.0e}",
+            f"{found.excess_near.max():+.0e}", f"{found.defect.max():.1e}",
         ])  # fmt: skip
     table = Table(
         "Proposition 1: the polar factor among all orthogonal matrices",
@@ -75,7 +75,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     agrees = bool(gap < 1e-12 and excess < 1e-12 and records.defect.max() < 1e-10)
     text = (
         f"Proposition 1: <Polar(C), C> is the sum of the singular values of C to {gap:.0e} (relative), and none of "
-        f"{records.n_rivals.sum() + 104 * len(records):,.0f} other orthogonal matrices exceeds it by more than "
-        f"{max(excess, 0):.0e}."
+        f"{records.n_rivals.sum() + 104 * len(records):,.0f} other orthogonal matrices exceeds it"
+        f"{f' by more than {excess:.0e}' if excess > 0 else ''}."
     )
     return Findings(tables=[table], verdicts=[Verdict(agrees, text)])

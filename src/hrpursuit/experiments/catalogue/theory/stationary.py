@@ -62,7 +62,7 @@ def search(start: Array, theta: float) -> Array:
 
 
 def nearest_stationary(d: Array) -> tuple[int, float]:
-    """k of the nearest point of the paper's set, and its distance."""
+    """Number of nonzero entries of the nearest point of the paper's set, and its distance."""
     sizes = np.sort(np.abs(d))[::-1]
     k = np.arange(1, len(d) + 1)
     products = np.cumsum(sizes) / np.sqrt(k)
@@ -87,13 +87,13 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     left.set_xticks(range(1, int(records.n_features.max()) + 1))
     left.legend(frameon=False)
     letter(left, "(a) which stationary points are found")
-    right.set(xlabel="distance to the nearest point of S'", ylabel="norm of the Riemannian gradient")
+    right.set(xlabel="distance to the nearest point of S' (0: $10^{-17}$)", ylabel="norm of Riemannian gradient")
     letter(right, "(b) how far they are from S'")
     verdicts = [
         Verdict(
             bool(known.gradient.max() < 1e-13),
-            f"Stationary points: at the points of S' (N up to {records.n_features.max():g}, all k) the Riemannian gradient "
-            f"of the population objective is at most {known.gradient.max():.0e}.",
+            f"Stationary points: at the points of S' (N up to {records.n_features.max():g}, all k) the Riemannian "
+            f"gradient of the population objective is at most {known.gradient.max():.0e}.",
         ),
         Verdict(
             bool(len(zero) > 0.5 * len(found) and zero.distance.max() < 1e-6),

@@ -1,5 +1,7 @@
 """Theorem 2: Stage Two on the sphere, from within 1/10, ends at the atom itself, if its steps follow the theorem."""
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 
@@ -11,6 +13,9 @@ from hrpursuit.experiments.catalogue.theory.points import THETA, bernoulli_gauss
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Table, Verdict
 from hrpursuit.experiments.style import LINES, letter, panels
 from hrpursuit.rows.array import ArrayRows
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 EXACT = 1e-12
 #: c4 and c5 of the theorem, which it does not give; c5 = 0 is a constant step, eta = 1, the end of its interval.
@@ -101,7 +106,7 @@ def _name(rule: str, c4: float, c5: float) -> str:
     return "practical" if rule == "practical" else f"c4 = {c4:g}, " + (f"c5 = {c5:g}" if c5 else "eta = 1")
 
 
-def _picture(records: pd.DataFrame):  # type: ignore[no-untyped-def]
+def _picture(records: pd.DataFrame) -> "Figure":
     figure, axes = panels(1, 2, 11, 4.8, sharey=True)
     smallest = records[(records.n_features == records.n_features.min()) & (records.trial == 0)]
     left, right = axes[0]
@@ -134,8 +139,8 @@ def _verdicts(theirs: pd.DataFrame, practical: pd.DataFrame) -> list[Verdict]:
         Verdict(
             len(exact) > 0,
             f"Theorem 2: from a distance of 1/10, the theorem's falling steps reach the atom to "
-            f"{exact.max() if len(exact) else worst.min():.0e} for {len(exact)} of {len(worst)} choices of its constants "
-            f"({names or 'none'}).{short}",
+            f"{exact.max() if len(exact) else worst.min():.0e} for {len(exact)} of {len(worst)} choices of its "
+            f"constants ({names or 'none'}).{short}",
         )
     ]
     if len(constant):
@@ -152,9 +157,9 @@ def _verdicts(theirs: pd.DataFrame, practical: pd.DataFrame) -> list[Verdict]:
         verdicts.append(
             Verdict(
                 bool(near < 1e-4),
-                f"Stage Two with the steps of the paper's experiments (0.1 times 0.8^t, 49 of them), which the theorem does "
-                f"not cover: from 0.01 it ends within {near:.0e}, not exactly; from 0.1 at {far:.0e}, as the steps sum up "
-                f"to too little.",
+                f"Stage Two with the steps of the paper's experiments (0.1 times 0.8^t, 49 of them), which the theorem "
+                f"does not cover: from 0.01 it ends within {near:.0e}, not exactly; from 0.1 at {far:.0e}, as the steps sum "
+                f"up to too little.",
             )
         )
     return verdicts
