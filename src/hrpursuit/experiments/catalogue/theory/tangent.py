@@ -80,7 +80,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     )
     text = (
         f"Tangent-space lemma: the constraint holds to {records.forward.max():.0e} for every skew Omega, every "
-        f"solution is of that form to {records.backward.max():.0e}, the solutions have N(N-1)/2 dimensions, and a symmetric "
-        f"part shows as a defect twice its size (to {abs(records.ratio - 1).max():.0e})."
+        f"solution is of that form to {records.backward.max():.0e}, the solutions have N(N-1)/2 dimensions, and a "
+        f"symmetric part shows as a defect twice its size (to {abs(records.ratio - 1).max():.0e})."
     )
     return Findings(tables=[table], verdicts=[Verdict(agrees, text)])

@@ -158,8 +158,8 @@ def _verdicts(theirs: pd.DataFrame, practical: pd.DataFrame) -> list[Verdict]:
             Verdict(
                 bool(near < 1e-4),
                 f"Stage Two with the steps of the paper's experiments (0.1 times 0.8^t, 49 of them), which the theorem "
-                f"does not cover: from 0.01 it ends within {near:.0e}, not exactly; from 0.1 at {far:.0e}, as the steps sum "
-                f"up to too little.",
+                f"does not cover: from 0.01 it ends within {near:.0e}, not exactly; from 0.1 at {far:.0e}, as the "
+                f"steps sum up to too little.",
             )
         )
     return verdicts
