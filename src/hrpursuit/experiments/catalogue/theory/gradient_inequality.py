@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 PRINTED = 3 * np.sqrt(2 * np.pi)  # the lemma's constant, over N
 PROVED = 3 * gamma(3) / 2  # where its proof ends: smaller by a factor of pi
-DISTANCES = np.geomspace(2e-3, 1.1, 15)
 
 
 def plan(settings: Settings) -> list[Config]:
@@ -85,7 +84,7 @@ def _run_empirical(
     X = bernoulli_gaussian(n_samples, n_features, theta, rng)
     bound = PROVED / n_features * theta * (1 - theta) * zeta / (1 + zeta)
     rows = []
-    for distance in DISTANCES:
+    for distance in np.geomspace(2e-3, 0.92 * farthest(n_features, zeta), 15):
         D = points_at(distance, n_points, n_features, zeta, rng)
         steep = -gradient(X, D) / D
         left = (steep[:, -1:] - steep[:, :-1]).min(axis=1)
@@ -96,8 +95,15 @@ def _run_empirical(
     return rows
 
 
+def farthest(n_features: int, zeta: float) -> float:
+    """Distance from e_N to the corner of its good subset where all other entries tie."""
+    return float(np.sqrt(2 - 2 / np.sqrt(1 + (n_features - 1) / (1 + zeta))))
+
+
 def points_at(distance: float, n_points: int, n_features: int, zeta: float, rng: np.random.Generator) -> Array:
     """Points of the subset of e_N at this distance from it, uniform among those."""
+    if distance > 0.99 * farthest(n_features, zeta):
+        raise ValueError(f"the good subset has no points, or very few, at a distance of {distance:g}.")
     angle = 2 * np.arcsin(distance / 2)
     found = np.empty((0, n_features))
     while len(found) < n_points:

@@ -124,7 +124,8 @@ def _verdicts(starts: pd.DataFrame, restarts: pd.DataFrame) -> list[Verdict]:
             f"Theorem 3: one atom is recovered (both stages, error below {RECOVERED:g}) after "
             f"{restarts.until_one.mean():.2f} random starts on average and {restarts.until_one.max():g} at most, N = "
             f"{restarts.n_features.min():g} to {restarts.n_features.max():g}, L = {per:g} N; "
-            f"{restarts.recovered.mean():.1%} of all starts recover one. (For N < 10 the theorem's range of theta is empty.)",
+            f"{restarts.recovered.mean():.1%} of all starts recover one. (For N < 10 the theorem's range of theta is "
+            f"empty.)",
         ),
         Verdict(
             bool(n_incomplete == 0 and len(ratios) > 0 and ratios.between(0.6, 2.5).all()),
