@@ -209,7 +209,8 @@ def crossing(share: pd.Series) -> float:
 def _empirical_verdict(empirical: pd.DataFrame, radii: pd.Series) -> Verdict:
     far = empirical[
         (empirical.n_samples == empirical.n_samples.max()) & (empirical.distance > 0.2) & (empirical.distance < 1)
-    ].positive.min()
+    ]
+    far = far.groupby("distance").positive.mean().min()
     found = slope(radii.index.to_series(), radii) if len(radii) > 1 else np.nan
     agrees = bool(radii.is_monotonic_decreasing and -0.75 < found < -0.3 and far > 0.9)
     text = (
