@@ -19,6 +19,7 @@ NAMES = (
     "time-by-samples",
     "missing-data",
     "sensor-table",
+    "theory",
 )
 
 
