@@ -62,6 +62,8 @@ class TestBadInput:
         [
             (["sensor-tabel"], "did you mean sensor-table?"),
             (["lp-balls", "--quirk", "noise-times-variance"], "means nothing to lp-balls"),
+            (["lp-balls", "--snr-db", "20"], "--snr-db means nothing to lp-balls"),
+            (["recovery-heatmaps", "--quirk", "noise-times-variance"], "give --snr-db as well"),
             (["missing-data", "--data", "nowhere.csv"], "there are no readings at nowhere.csv"),
             (["missing-data"], "set HRPURSUIT_DATA"),
         ],
@@ -95,4 +97,17 @@ def test_a_trial_that_fails_is_told_and_the_exit_code_says_so(tmp_path, monkeypa
     assert "ZeroDivisionError" in capsys.readouterr().err
     failures = (tmp_path / "lp-balls-failures.csv").read_text()
     assert "ZeroDivisionError" in failures
+    assert len((tmp_path / "lp-balls.csv").read_text().splitlines()) == 6
+
+
+def test_results_too_few_for_a_figure_are_kept_and_told(tmp_path, monkeypatch, capsys):
+    def plan(settings):
+        return [{"p": 0, "n_points": 5}] + ([{"p": 1, "n_points": 5}] if settings.seed else [])
+
+    broken = Experiment("lp-balls", "Some", "nowhere", plan, lp_balls.run, lambda records, settings: records.absent)
+    monkeypatch.setattr("hrpursuit.cli.reproduce.find", lambda name: broken)
+    for seed, said in ((0, "No trial ended well"), (1, "Too many trials failed for a figure (AttributeError")):
+        arguments = ["reproduce", "lp-balls", "--out", str(tmp_path), "--jobs", "1", "--seed", str(seed)]
+        assert run(arguments) == 3
+        assert said in capsys.readouterr().out
     assert len((tmp_path / "lp-balls.csv").read_text().splitlines()) == 6

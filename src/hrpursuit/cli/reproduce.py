@@ -10,8 +10,8 @@ import click
 
 from hrpursuit.cli.report import print_table
 from hrpursuit.experiments.experiment import Experiment, Scale, Settings
-from hrpursuit.experiments.output import Outcome, write
-from hrpursuit.experiments.quirks import QUIRKS
+from hrpursuit.experiments.output import Outcome, conclude, write
+from hrpursuit.experiments.quirks import NOISE, QUIRKS
 from hrpursuit.experiments.readings import FILLS, find_readings
 from hrpursuit.experiments.registry import NAMES, find
 from hrpursuit.experiments.report import write_report
@@ -81,7 +81,8 @@ def reproduce(
                 continue
             results = run_trials(experiment, settings, out / "cache", workers, bars, _say)
             with figure_style():
-                outcomes.append(write(experiment, results, experiment.conclude(results.records, settings), out))
+                findings = conclude(experiment, results, settings)
+                outcomes.append(write(experiment, results, findings, out))
             _tell(outcomes[-1], is_short="all" in names)
     if "all" in names:
         write_report(outcomes, settings, out / "report.html", n_jobs, time.perf_counter() - start)
@@ -97,6 +98,10 @@ def _check_quirks(experiments: Sequence[Experiment], settings: Settings) -> None
     known = {quirk for experiment in experiments for quirk in experiment.quirks}
     for quirk in settings.quirks - known:
         raise ValueError(f"--quirk {quirk} means nothing to {', '.join(e.name for e in experiments)}.")
+    if settings.snr_db is not None and NOISE not in known:
+        raise ValueError(f"--snr-db means nothing to {', '.join(e.name for e in experiments)}, which adds no noise.")
+    if settings.snr_db is None and NOISE in settings.quirks:
+        raise ValueError(f"--quirk {NOISE} needs noise: give --snr-db as well.")
 
 
 def _print_list() -> None:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hrpursuit.experiments.experiment import Experiment, Findings
+from hrpursuit.experiments.experiment import Experiment, Findings, Settings, Verdict
 from hrpursuit.experiments.runner import Results
 from hrpursuit.experiments.workers import Done
 from hrpursuit.files import replaced_when_done
@@ -31,6 +31,23 @@ class Outcome:
     pictures: tuple[Path, ...] = ()
     records: Path | None = None
     skipped: str | None = None
+
+
+def conclude(experiment: Experiment, results: Results, settings: Settings) -> Findings:
+    """Findings from the rows that there are. Where trials failed, what is left may not be enough for a figure: the rows
+    are kept and the reason is told, so that other experiments go on.
+    """
+    if results.records.empty:
+        return Findings(verdicts=[Verdict(False, "No trial ended well; there is nothing to show.")])
+    try:
+        return experiment.conclude(results.records, settings)
+    except Exception as error:
+        if not results.failures:
+            raise
+        text = (
+            f"Too many trials failed for a figure ({type(error).__name__}: {error}); the rows of the others are kept."
+        )
+        return Findings(verdicts=[Verdict(False, text)])
 
 
 def write(experiment: Experiment, results: Results, findings: Findings, folder: Path) -> Outcome:
