@@ -62,6 +62,8 @@ class TestBadInput:
         [
             (["sensor-tabel"], "did you mean sensor-table?"),
             (["lp-balls", "--quirk", "noise-times-variance"], "means nothing to lp-balls"),
+            (["lp-balls", "--methods", "ours"], "--methods means nothing to lp-balls"),
+            (["recovery-heatmaps", "--methods", "our"], "there is no method 'our'"),
             (["lp-balls", "--snr-db", "20"], "--snr-db means nothing to lp-balls"),
             (["recovery-heatmaps", "--quirk", "noise-times-variance"], "give --snr-db as well"),
             (["missing-data", "--data", "nowhere.csv"], "there are no readings at nowhere.csv"),

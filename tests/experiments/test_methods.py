@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hrpursuit.core.coding import codes_block
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.experiments.errors import recovery_error
-from hrpursuit.experiments.methods import METHODS, fit_until_true, installed, left_out, warm_up
+from hrpursuit.experiments.methods import METHODS, fit_until_true, installed, missing, warm_up
 from hrpursuit.experiments.quirks import MATCHING, NOISE
 from hrpursuit.experiments.readings import FILE, FILLS, find_readings, read, refill
 from hrpursuit.experiments.synthetic import draw, told
@@ -38,7 +38,7 @@ class TestMethods:
     def test_a_package_that_is_missing_is_named_with_its_extra(self, monkeypatch):
         monkeypatch.setattr("hrpursuit.experiments.methods.find_spec", lambda name: None)
         assert "spams" not in installed()
-        assert 'pip install "hrpursuit[peers]"' in left_out()
+        assert 'pip install "hrpursuit[peers]"' in missing()
 
     def test_the_truth_as_a_judge_takes_the_best_of_several_starts(self):
         X, truth = draw(150, 12, 0.3, seed=0, trial=0)

@@ -5,12 +5,13 @@ from pathlib import Path
 
 import click
 
+from hrpursuit.cli.choice import chosen_methods, methods_option
 from hrpursuit.cli.data import reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json, print_table
-from hrpursuit.experiments.comparison import Compared, choose, draw
+from hrpursuit.experiments.comparison import Compared, draw
 from hrpursuit.experiments.comparison import compare as compare_methods
-from hrpursuit.experiments.methods import METHODS, OURS, left_out
+from hrpursuit.experiments.methods import OURS, installed, missing
 from hrpursuit.experiments.style import figure_style
 from hrpursuit.files import check_writable
 from hrpursuit.plots import save_figure
@@ -24,7 +25,7 @@ EXIT_SOME_FAILED = 3
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option("--methods", default="all", show_default=True, help=f"With commas: {', '.join(METHODS)}; or all.")
+@methods_option
 @click.option("--n-nonzero", type=click.IntRange(min=1), help="Nonzero codes a sample (T0).")
 @click.option("--columns", default="", help="Names of the columns to use, with commas; all by default.")
 @reading_options
@@ -52,7 +53,7 @@ def compare(
     if out.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise ValueError(f"{out}: expected a name that ends in .png, .svg or .pdf; got {out.suffix or 'none'!r}.")
     check_writable(out, data)
-    names = choose([name.strip() for name in methods.split(",") if name.strip()])
+    names = chosen_methods(methods) or installed()
     chosen = [name.strip() for name in columns.split(",") if name.strip()]
     rows = open_rows(data, columns=chosen, dataset=dataset, header=header)
     survey(rows, str(data), bounded=True)
@@ -70,8 +71,8 @@ def compare(
         print_json(report | {"results": [dataclasses.asdict(one) for one in found]})
     else:
         _print(what, found)
-        if left_out() and "all" in methods:
-            click.echo(left_out())
+        if missing() and not chosen_methods(methods):
+            click.echo(missing())
         click.echo(f"picture: {out}")
     return EXIT_SOME_FAILED if any(one.failed for one in found) else 0
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import click
 
+from hrpursuit.cli.choice import chosen_methods, methods_option
 from hrpursuit.cli.report import print_table
 from hrpursuit.experiments.experiment import Experiment, Scale, Settings
 from hrpursuit.experiments.output import Outcome, conclude, write
@@ -34,6 +35,7 @@ EXIT_SOME_FAILED = 3
               help="Folder for the results and the cache of trials.")  # fmt: skip
 @click.option("--data", type=click.Path(path_type=Path),
               help="File of sensor readings (or its folder); HRPURSUIT_DATA by default.")  # fmt: skip
+@methods_option
 @click.option("--fill", "fills", type=click.Choice(list(FILLS)), multiple=True,
               help="How sensor-table prepares the readings; all ways by default.")  # fmt: skip
 @click.option("--snr-db", type=float, help="Add noise to synthetic data; none by default, as in the paper.")
@@ -47,6 +49,7 @@ def reproduce(
     jobs: int | None,
     out: Path,
     data: Path | None,
+    methods: str,
     fills: Sequence[str],
     snr_db: float | None,
     quirks: Sequence[str],
@@ -63,8 +66,10 @@ def reproduce(
         return 0
     experiments = [find(name) for name in (NAMES if "all" in names else dict.fromkeys(names))]
     readings, why_not = find_readings(data)
-    settings = Settings(scale, seed, frozenset(quirks), readings, tuple(fills) or tuple(FILLS), snr_db)
-    _check_quirks(experiments, settings)
+    settings = Settings(
+        scale, seed, frozenset(quirks), readings, tuple(fills) or tuple(FILLS), snr_db, tuple(chosen_methods(methods))
+    )
+    _check_options(experiments, settings)
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; give a folder for the results.")
     out.mkdir(parents=True, exist_ok=True)
@@ -94,10 +99,12 @@ def _say(text: str) -> None:
     click.echo(f"note: {text}", err=True)
 
 
-def _check_quirks(experiments: Sequence[Experiment], settings: Settings) -> None:
+def _check_options(experiments: Sequence[Experiment], settings: Settings) -> None:
     known = {quirk for experiment in experiments for quirk in experiment.quirks}
     for quirk in settings.quirks - known:
         raise ValueError(f"--quirk {quirk} means nothing to {', '.join(e.name for e in experiments)}.")
+    if settings.methods and not any(experiment.compares for experiment in experiments):
+        raise ValueError(f"--methods means nothing to {', '.join(e.name for e in experiments)}.")
     if settings.snr_db is not None and NOISE not in known:
         raise ValueError(f"--snr-db means nothing to {', '.join(e.name for e in experiments)}, which adds no noise.")
     if settings.snr_db is None and NOISE in settings.quirks:
@@ -129,7 +136,7 @@ def _tell(outcome: Outcome, is_short: bool) -> None:
             if table.note:
                 click.echo(table.note)
     for verdict in findings.verdicts:
-        click.echo(f"  {'agrees ' if verdict.agrees else 'differs'}  {verdict.text}")
+        click.echo(f"  {verdict.word:<7}  {verdict.text}")
     for done in results.failures[:5]:
         click.echo(f"  failed   {done.config}: {done.error}", err=True)
     if results.failures:

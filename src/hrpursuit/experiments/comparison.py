@@ -11,7 +11,7 @@ import numpy as np
 
 from hrpursuit.baselines.base import in_memory
 from hrpursuit.core.protocols import Rows
-from hrpursuit.experiments.methods import METHODS, OURS, installed, warm_up
+from hrpursuit.experiments.methods import METHODS, OURS, warm_up
 from hrpursuit.experiments.style import FAINT, LINES, panels
 
 if TYPE_CHECKING:
@@ -43,21 +43,6 @@ class Compared:
     n_nonzero: float = np.nan
     seconds: float = np.nan
     failed: str | None = None
-
-
-def choose(names: Sequence[str]) -> list[str]:
-    """Methods by name; "all" stands for every one that is installed."""
-    if "all" in names:
-        return installed()
-    for name in names:
-        if name not in METHODS:
-            raise ValueError(f"there is no method {name!r}; the methods are {', '.join(METHODS)}, or all.")
-        if not METHODS[name].is_installed:
-            raise ImportError(
-                f'{METHODS[name].label} needs {METHODS[name].package}: pip install "hrpursuit[peers]", '
-                f"or leave {name} out."
-            )
-    return list(dict.fromkeys(names))
 
 
 def compare(rows: Rows, names: Sequence[str], n_nonzero: int | None, seed: int) -> Iterator[Compared]:

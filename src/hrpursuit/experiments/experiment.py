@@ -24,6 +24,8 @@ class Settings:
     scale : {"quick", "paper"}
         "quick": fewer trials and cells, for a look; "paper": as many as in the paper.
     seed : int
+    methods : tuple of str
+        Those to compare, by their names in `methods.py`; empty for all that are installed.
     quirks : frozenset of str
         Habits of the published code to follow, by their names in `quirks.py`.
     readings : path or None
@@ -40,6 +42,7 @@ class Settings:
     readings: Path | None = None
     fills: tuple[str, ...] = ("published", "written", "ours")
     snr_db: float | None = None
+    methods: tuple[str, ...] = ()
 
     @property
     def is_quick(self) -> bool:
@@ -58,10 +61,26 @@ class Table:
 
 @dataclass(frozen=True)
 class Verdict:
-    """One sentence on what was found beside what the paper says."""
+    """One sentence on what was found.
+
+    Attributes
+    ----------
+    agrees : bool
+        With what the paper says, or with what is said of hrpursuit.
+    text : str
+    is_paper : bool
+        Whether the paper says it.
+    """
 
     agrees: bool
     text: str
+    is_paper: bool = True
+
+    @property
+    def word(self) -> str:
+        if self.is_paper:
+            return "agrees" if self.agrees else "differs"
+        return "holds" if self.agrees else "fails"
 
 
 @dataclass(frozen=True)
@@ -103,6 +122,8 @@ class Experiment:
         Its trials run one at a time, so that they do not slow each other down.
     needs_readings : bool
         Skipped where there is no file of readings.
+    compares : bool
+        Whether it runs the methods of `methods.py`.
     quirks : tuple of str
         Those of `quirks.py` that it knows.
     """
@@ -115,4 +136,5 @@ class Experiment:
     conclude: Callable[[pd.DataFrame, Settings], Findings]
     is_timed: bool = False
     needs_readings: bool = False
+    compares: bool = False
     quirks: tuple[str, ...] = ()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
@@ -14,6 +14,7 @@ from hrpursuit.baselines import KSVD, L1RGD, MSP, SPAMS, L3Stage1, LogCoshRTR, T
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators import HRP
 from hrpursuit.experiments.errors import SUCCESS
+from hrpursuit.experiments.experiment import Settings, Verdict
 from hrpursuit.metrics import dictionary_error
 
 Make = Callable[[int | None, int], Any]  # number of nonzeros that the method is told, seed
@@ -88,10 +89,34 @@ def installed() -> list[str]:
     return [name for name, method in METHODS.items() if method.is_installed]
 
 
-def left_out() -> str:
+def check(names: Sequence[str]) -> None:
+    """Refuse a name that is unknown, or whose package is missing."""
+    for name in names:
+        if name not in METHODS:
+            raise ValueError(f"there is no method {name!r}; the methods are {', '.join(METHODS)}, or all.")
+        if not METHODS[name].is_installed:
+            raise ImportError(
+                f'{METHODS[name].label} needs {METHODS[name].package}: pip install "hrpursuit[peers]", '
+                f"or leave {name} out."
+            )
+
+
+def chosen(settings: Settings) -> list[str]:
+    """Those that the user asked for, or all that are installed."""
+    return [name for name in installed() if not settings.methods or name in settings.methods]
+
+
+def missing() -> str:
     """A sentence on the methods that are not installed; empty if all are."""
-    missing = [method for method in METHODS.values() if not method.is_installed]
-    return " ".join(f'{m.label} is left out: pip install "hrpursuit[peers]" installs it.' for m in missing)
+    absent = [method for method in METHODS.values() if not method.is_installed]
+    return " ".join(f'{m.label} is left out: pip install "hrpursuit[peers]" installs it.' for m in absent)
+
+
+def left_out(settings: Settings) -> list[Verdict]:
+    """What a comparison that is not of all methods says."""
+    if settings.methods:
+        return [Verdict(False, f"Only some of the methods were asked for: {', '.join(settings.methods)}.")]
+    return [Verdict(False, missing())] if missing() else []
 
 
 @cache

@@ -52,8 +52,10 @@ def write_report(outcomes: Sequence[Outcome], settings: Settings, path: Path, n_
         versions=versions(),
         n_jobs=n_jobs,
         minutes=seconds / 60,
-        n_agree=sum(verdict.agrees for verdict in verdicts),
-        n_verdicts=len(verdicts),
+        n_paper=sum(verdict.is_paper for verdict in verdicts),
+        n_agree=sum(verdict.is_paper and verdict.agrees for verdict in verdicts),
+        n_ours=sum(not verdict.is_paper for verdict in verdicts),
+        n_hold=sum(not verdict.is_paper and verdict.agrees for verdict in verdicts),
         n_failures=sum(len(outcome.results.failures) for outcome in outcomes if outcome.results),
     )
     with replaced_when_done(path) as temporary:

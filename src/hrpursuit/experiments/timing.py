@@ -10,7 +10,7 @@ import pandas as pd
 
 from hrpursuit.experiments.errors import SUCCESS, recovery_error
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Table, Verdict
-from hrpursuit.experiments.methods import METHODS, OURS, installed, left_out, warm_up
+from hrpursuit.experiments.methods import METHODS, OURS, chosen, left_out, warm_up
 from hrpursuit.experiments.style import LINES, panels
 from hrpursuit.experiments.synthetic import draw, told
 
@@ -24,7 +24,7 @@ def plan(cells: Sequence[Cell], settings: Settings) -> list[Config]:
     configs: list[Config] = []
     for trial in range(3 if settings.is_quick else 50):
         for n_features, n_samples in cells:
-            for name in installed():
+            for name in chosen(settings):
                 if trial == 0 or not (settings.is_quick and METHODS[name].is_slow):
                     configs.append(
                         {"method": name, "n_features": n_features, "n_samples": n_samples, "trial": trial,
@@ -46,7 +46,12 @@ def run(method: str, n_features: int, n_samples: int, trial: int, seed: int, qui
 
 
 def conclude(
-    records: pd.DataFrame, cells: Sequence[Cell], paper: Mapping[str, Sequence[float]], by: str, title: str
+    records: pd.DataFrame,
+    settings: Settings,
+    cells: Sequence[Cell],
+    paper: Mapping[str, Sequence[float]],
+    by: str,
+    title: str,
 ) -> Findings:
     """The table with the paper's seconds beside ours, and a picture; `by` is the column that varies."""
     medians = records.groupby(["method", by])[["seconds", "error"]].median()
@@ -66,7 +71,7 @@ def conclude(
         if by == "n_samples":
             axis.set_xscale("log")
     figure.legend(loc="outside right center", frameon=False)
-    return Findings({"": figure}, tables, _verdicts(medians, values, what, paper))
+    return Findings({"": figure}, tables, _verdicts(medians, settings, values, what, paper))
 
 
 def _tables(
@@ -97,7 +102,7 @@ def _tables(
 
 
 def _verdicts(
-    medians: pd.DataFrame, values: Sequence[int], what: str, paper: Mapping[str, Sequence[float]]
+    medians: pd.DataFrame, settings: Settings, values: Sequence[int], what: str, paper: Mapping[str, Sequence[float]]
 ) -> list[Verdict]:
     seconds, error = medians.seconds.unstack(), medians.error.unstack()
     if OURS not in seconds.index:
@@ -114,7 +119,7 @@ def _verdicts(
         text = f"hrpursuit does not recover exactly at {', '.join(map(str, exact.index[~exact]))} {what}"
     elif faster:
         text = f"hrpursuit recovers exactly in every cell, but {', '.join(faster)} does so faster"
-    verdicts = [Verdict(bool(exact.all()) and not faster, text + ".")]
+    verdicts = [Verdict(bool(exact.all()) and not faster, text + ".", is_paper=False)]
     sooner = [
         f"{METHODS[name].label} at {value} {what} ({seconds.loc[name, value] / seconds.loc[OURS, value]:.2f} of the "
         f"time, error {error.loc[name, value]:.0e})"
@@ -123,8 +128,9 @@ def _verdicts(
         if seconds.loc[name, value] < seconds.loc[OURS, value] and error.loc[name, value] >= _EXACT
     ]
     if sooner:
-        verdicts.append(Verdict(True, f"Faster than hrpursuit, with another result: {', '.join(sooner)}."))
-    return [*verdicts, _order(seconds, values, paper), *([Verdict(False, left_out())] if left_out() else [])]
+        text = f"Faster than hrpursuit, but not exact: {', '.join(sooner)}."
+        verdicts.append(Verdict(True, text, is_paper=False))
+    return [*verdicts, _order(seconds, values, paper), *left_out(settings)]
 
 
 def _order(seconds: pd.DataFrame, values: Sequence[int], paper: Mapping[str, Sequence[float]]) -> Verdict:

@@ -131,7 +131,7 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
         f"On the same samples our defaults end at {ends[GROUP]['default']:.0e} (HRP) and {ends[SPHERE]['default']:.0e} "
         f"(recover_atom), {'below' if worst < best else 'not below'} the paper's scheme."
     )
-    return [Verdict(is_alike, alike[0].upper() + alike[1:]), Verdict(worst < best, ours)]
+    return [Verdict(is_alike, alike[0].upper() + alike[1:]), Verdict(worst < best, ours, is_paper=False)]
 
 
 EXPERIMENT = Experiment(

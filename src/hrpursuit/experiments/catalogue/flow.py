@@ -141,6 +141,7 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
                 falls and stages.error.max() < 0.05,
                 f"{name} lowers the l1 norm of the codes per sample: {steps}; over all samples it is then "
                 f"{stages.l1_of_all_samples.mean():.4f}, and the error {stages.error.max():.0e}{certified}.",
+                is_paper=scheme == "paper",
             )
         )
     return verdicts

@@ -10,7 +10,7 @@ import pandas as pd
 
 from hrpursuit.experiments.errors import SUCCESS, recovery_error
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Table, Verdict
-from hrpursuit.experiments.methods import METHODS, OURS, PROPOSED, STOPPED_BY_TRUTH, fit_until_true, installed, left_out
+from hrpursuit.experiments.methods import METHODS, OURS, PROPOSED, STOPPED_BY_TRUTH, chosen, fit_until_true, left_out
 from hrpursuit.experiments.quirks import MATCHING, NOISE, TRUTH
 from hrpursuit.experiments.style import ERROR_MAP, panels
 from hrpursuit.experiments.synthetic import draw, told
@@ -25,7 +25,7 @@ ENOUGH = {0.1: 200, 0.2: 100, 0.3: 100, 0.4: 100, 0.5: 100, 0.6: 200, 0.7: 300}
 def plan(settings: Settings) -> list[Config]:
     samples = (100, 200, 300, 600, 1000) if settings.is_quick else tuple(range(100, 1001, 100))
     configs: list[Config] = []
-    for name in installed():
+    for name in chosen(settings):
         is_slow = METHODS[name].is_slow
         n_trials = (1 if is_slow else 10) if settings.is_quick else 50
         for n_samples in samples:
@@ -59,7 +59,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     for axis, name in zip(axes.ravel(), PANELS, strict=True):
         axis.set_title(METHODS[name].label)
         if name not in means.index:
-            axis.text(0.5, 0.5, "not installed", ha="center", transform=axis.transAxes)
+            axis.text(0.5, 0.5, "not run", ha="center", transform=axis.transAxes)
             continue
         grid = means.loc[name].error.unstack().reindex(index=SPARSITIES, columns=samples)
         image = axis.pcolormesh(
@@ -78,7 +78,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     if image is not None:
         bar = figure.colorbar(image, ax=axes, shrink=0.6, extend="min")
         bar.set_label("mean relative error (white dot: every trial below 0.001)")
-    return Findings({"": figure}, [_table(records)], _verdicts(records, means))
+    return Findings({"": figure}, [_table(records)], _verdicts(means, settings))
 
 
 def _table(records: pd.DataFrame) -> Table:
@@ -94,7 +94,7 @@ def _table(records: pd.DataFrame) -> Table:
     return Table(f"Share of trials that recover the dictionary (error below {SUCCESS:g})", header, rows)
 
 
-def _verdicts(records: pd.DataFrame, means: pd.DataFrame) -> list[Verdict]:
+def _verdicts(means: pd.DataFrame, settings: Settings) -> list[Verdict]:
     ours = means.loc[OURS] if OURS in means.index else None
     verdicts = []
     if ours is not None:
@@ -107,13 +107,11 @@ def _verdicts(records: pd.DataFrame, means: pd.DataFrame) -> list[Verdict]:
             "hrpursuit recovers every dictionary at θ = .2 to .5 from 100 samples, at θ = .1 and .6 from 200, and at "
             "θ = .7 from 300" if not missed else f"hrpursuit does not recover every dictionary at {', '.join(missed)}"
         )  # fmt: skip
-        verdicts.append(Verdict(not missed, text + "; the paper has no such method."))
+        verdicts.append(Verdict(not missed, text + ".", is_paper=False))
     error = means.error.unstack("method").dropna()
     if {PROPOSED, "logcosh-rtr"} <= set(error.columns):
         verdicts += _against_paper(error)
-    if left_out():
-        verdicts.append(Verdict(False, left_out()))
-    return verdicts
+    return [*verdicts, *left_out(settings)]
 
 
 def _against_paper(error: pd.DataFrame) -> list[Verdict]:
@@ -137,5 +135,5 @@ def _against_paper(error: pd.DataFrame) -> list[Verdict]:
 EXPERIMENT = Experiment(
     "recovery-heatmaps", "Recovery of nine methods over sparsity and number of samples",
     "Figure: RMSE performance comparison on synthetic data",
-    plan, run, conclude, quirks=(MATCHING, TRUTH, NOISE),
+    plan, run, conclude, compares=True, quirks=(MATCHING, TRUTH, NOISE),
 )  # fmt: skip

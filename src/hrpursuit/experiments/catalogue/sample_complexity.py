@@ -154,7 +154,10 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
     is_fewer = all(
         e is not None and (other is None or e <= other) for e, other in zip(first["ours"], first["paper"], strict=True)
     )
-    return [Verdict(all(e is not None and e <= 2 for e in first["paper"]), paper), Verdict(is_fewer, ours)]
+    return [
+        Verdict(all(e is not None and e <= 2 for e in first["paper"]), paper),
+        Verdict(is_fewer, ours, is_paper=False),
+    ]
 
 
 EXPERIMENT = Experiment(

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Table, Verdict
-from hrpursuit.experiments.methods import METHODS, OURS, PROPOSED, Method, installed, left_out, warm_up
+from hrpursuit.experiments.methods import METHODS, OURS, PROPOSED, Method, chosen, left_out, warm_up
 from hrpursuit.experiments.readings import FILLS, config_of, read, refill
 from hrpursuit.experiments.style import LINES, panels
 from hrpursuit.metrics import masked_rmse
@@ -42,7 +42,7 @@ WHY = {
 def plan(settings: Settings) -> list[Config]:
     configs: list[Config] = []
     for fill in settings.fills:
-        for name in installed():
+        for name in chosen(settings):
             method = METHODS[name]
             if fill == "ours" and name != OURS:
                 continue
@@ -139,8 +139,8 @@ def _verdicts(means: pd.DataFrame, settings: Settings) -> list[Verdict]:
         text = f"hrpursuit with the fill '{fill}': {ratio.min():.2f} to {ratio.max():.2f} times the error of {against}"
         better = _better(means.loc[fill], ours)
         text += f". Smaller errors than hrpursuit's: {better}." if better else ", and the smallest errors of all."
-        verdicts.append(Verdict(bool(ratio.max() < 1), text))
-    return [*verdicts, *([Verdict(False, left_out())] if left_out() else [])]
+        verdicts.append(Verdict(bool(ratio.max() < 1), text, is_paper=False))
+    return [*verdicts, *left_out(settings)]
 
 
 def _better(means: pd.DataFrame, ours: pd.Series) -> str:
@@ -170,5 +170,5 @@ def _beside_paper(means: pd.DataFrame, name: str) -> Verdict:
 
 EXPERIMENT = Experiment(
     "sensor-table", "Compression of the sensor readings", "Table: performance of different methods for compressing",
-    plan, run, conclude, needs_readings=True,
+    plan, run, conclude, needs_readings=True, compares=True,
 )  # fmt: skip

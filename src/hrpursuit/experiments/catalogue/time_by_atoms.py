@@ -34,10 +34,10 @@ def run(method: str, n_features: int, n_samples: int, trial: int, seed: int, qui
 
 
 def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
-    return timing.conclude(records, CELLS, PAPER, "n_features", "CPU time with 1000 samples, θ = .2")
+    return timing.conclude(records, settings, CELLS, PAPER, "n_features", "CPU time with 1000 samples, θ = .2")
 
 
 EXPERIMENT = Experiment(
     "time-by-atoms", "CPU time against the number of atoms", "Table: CPU time with L = 1000 and different N",
-    plan, run, conclude, is_timed=True, quirks=(MATCHING,),
+    plan, run, conclude, is_timed=True, compares=True, quirks=(MATCHING,),
 )  # fmt: skip

@@ -34,10 +34,10 @@ def run(method: str, n_features: int, n_samples: int, trial: int, seed: int, qui
 
 
 def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
-    return timing.conclude(records, CELLS, PAPER, "n_samples", "CPU time with 20 atoms, θ = .2")
+    return timing.conclude(records, settings, CELLS, PAPER, "n_samples", "CPU time with 20 atoms, θ = .2")
 
 
 EXPERIMENT = Experiment(
     "time-by-samples", "CPU time against the number of samples", "Table: CPU time with N = 20 and different L",
-    plan, run, conclude, is_timed=True, quirks=(MATCHING,),
+    plan, run, conclude, is_timed=True, compares=True, quirks=(MATCHING,),
 )  # fmt: skip
