@@ -13,7 +13,7 @@ from hrpursuit.cli.report import print_table
 from hrpursuit.experiments.experiment import Experiment, Scale, Settings
 from hrpursuit.experiments.output import Outcome, conclude, write
 from hrpursuit.experiments.quirks import NOISE, QUIRKS
-from hrpursuit.experiments.readings import FILLS, find_readings
+from hrpursuit.experiments.readings import FILLS, SCALINGS, find_readings
 from hrpursuit.experiments.registry import NAMES, find
 from hrpursuit.experiments.report import write_report
 from hrpursuit.experiments.runner import run_trials
@@ -38,6 +38,8 @@ EXIT_SOME_FAILED = 3
 @methods_option
 @click.option("--fill", "fills", type=click.Choice(list(FILLS)), multiple=True,
               help="How sensor-table prepares the readings; all ways by default.")  # fmt: skip
+@click.option("--scaling", type=click.Choice(list(SCALINGS)), default="largest", show_default=True,
+              help="What sensor-table divides the readings by.")  # fmt: skip
 @click.option("--snr-db", type=float, help="Add noise to synthetic data; none by default, as in the paper.")
 @click.option("--quirk", "quirks", type=click.Choice(list(QUIRKS)), multiple=True,
               help="Follow a habit of the published code; --list says what they are.")  # fmt: skip
@@ -51,6 +53,7 @@ def reproduce(
     data: Path | None,
     methods: str,
     fills: Sequence[str],
+    scaling: str,
     snr_db: float | None,
     quirks: Sequence[str],
 ) -> int:
@@ -67,7 +70,14 @@ def reproduce(
     experiments = [find(name) for name in (NAMES if "all" in names else dict.fromkeys(names))]
     readings, why_not = find_readings(data)
     settings = Settings(
-        scale, seed, frozenset(quirks), readings, tuple(fills) or tuple(FILLS), snr_db, tuple(chosen_methods(methods))
+        scale=scale,
+        seed=seed,
+        quirks=frozenset(quirks),
+        readings=readings,
+        fills=tuple(fills) or tuple(FILLS),
+        scaling=scaling,
+        snr_db=snr_db,
+        methods=tuple(chosen_methods(methods)),
     )
     _check_options(experiments, settings)
     if out.exists() and not out.is_dir():
@@ -122,6 +132,8 @@ def _print_list() -> None:
     print_table("--quirk", ["name", "habit of the published code", "experiments"], rows, is_text=True)
     rows = [[name, fill.text] for name, fill in FILLS.items()]
     print_table("--fill (sensor-table)", ["name", "how gaps are filled"], rows, is_text=True)
+    rows = [[name, text] for name, text in SCALINGS.items()]
+    print_table("--scaling (sensor-table)", ["name", "how readings are divided"], rows, is_text=True)
 
 
 def _tell(outcome: Outcome, is_short: bool) -> None:

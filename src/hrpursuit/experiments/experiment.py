@@ -32,6 +32,8 @@ class Settings:
         The file of sensor readings.
     fills : tuple of str
         Ways to prepare the readings, by their names in `readings.py`.
+    scaling : str
+        What the readings are divided by, by its name in `readings.py`.
     snr_db : float or None
         Signal-to-noise ratio of synthetic data in decibels; None adds no noise, as in the paper.
     """
@@ -43,6 +45,7 @@ class Settings:
     fills: tuple[str, ...] = ("published", "written", "ours")
     snr_db: float | None = None
     methods: tuple[str, ...] = ()
+    scaling: str = "largest"
 
     @property
     def is_quick(self) -> bool:

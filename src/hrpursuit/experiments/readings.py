@@ -48,21 +48,18 @@ def read(path: str | Path) -> np.ndarray:
 
 
 def _published(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each gap the mean of the indices, from 1, of the sensors that report, plus unit Gaussian noise; over the largest
-    reading.
-    """
+    """Each gap the mean of the indices, from 1, of the sensors that report, plus unit Gaussian noise."""
     observed = ~np.isnan(X)
     index = np.arange(1, X.shape[1] + 1)
     mean_index = (observed * index).sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
-    filled = np.where(observed, X, mean_index[:, None] + rng.standard_normal(X.shape))
-    return filled / np.nanmax(X)
+    return np.where(observed, X, mean_index[:, None] + rng.standard_normal(X.shape))
 
 
 def _written(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Each gap the mean of the sensors that report at that hour; over the largest reading."""
+    """Each gap the mean of the sensors that report at that hour."""
     observed = ~np.isnan(X)
     mean = np.where(observed, X, 0).sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
-    return np.where(observed, X, mean[:, None]) / np.nanmax(X)
+    return np.where(observed, X, mean[:, None])
 
 
 def refill(
@@ -76,6 +73,13 @@ def refill(
         X = np.where(observed, readings, codes_block(X, components.T, n_nonzero) @ components)
         components = hard_threshold_procrustes(ArrayRows(X), components, n_nonzero=n_nonzero, max_iter=1).components
     return X, components
+
+
+#: What the readings are divided by. The steps of Stage Two and of some baselines are absolute, so the unit matters.
+SCALINGS = {
+    "largest": "by the largest reading, as in the published code",
+    "none": "not at all: the paper's text speaks of no scaling",
+}
 
 
 @dataclass(frozen=True)

@@ -52,7 +52,8 @@ def plan(settings: Settings) -> list[Config]:
                 for n_nonzero in T0 if method.learns_sparsity else (None,):
                     configs.append(
                         config_of(settings)
-                        | {"fill": fill, "method": name, "start": start, "n_nonzero": n_nonzero, "seed": settings.seed}
+                        | {"fill": fill, "scaling": settings.scaling, "method": name, "start": start}
+                        | {"n_nonzero": n_nonzero, "seed": settings.seed}
                     )
     return sorted(configs, key=lambda config: config["start"])
 
@@ -63,12 +64,13 @@ def _n_starts(method: Method) -> int:
 
 
 def run(
-    path: str, digest: str, fill: str, method: str, start: int, n_nonzero: int | None, seed: int
+    path: str, digest: str, fill: str, scaling: str, method: str, start: int, n_nonzero: int | None, seed: int
 ) -> list[dict[str, Any]]:
     """Error at each T0 that the dictionary serves, and CPU seconds of the fit."""
     readings = read(path)
-    scaled = readings / np.nanmax(readings)
-    X = FILLS[fill].apply(readings, np.random.default_rng([seed, start]))
+    unit = float(np.nanmax(readings)) if scaling == "largest" else 1.0
+    scaled = readings / unit
+    X = FILLS[fill].apply(readings, np.random.default_rng([seed, start])) / unit
     warm_up(method)
     model = METHODS[method].estimator(n_nonzero, seed + start, for_readings=True)
     before = time.process_time()
