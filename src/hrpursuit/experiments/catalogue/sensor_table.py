@@ -119,7 +119,7 @@ def _table(means: pd.DataFrame, fill: str) -> Table:
             cells = [f"{own.error_percent.get(k, np.nan):.2f}%" for k in T0]
             rows.append([METHODS[name].label, *cells, f"{own.seconds.mean():.3g}"])
             if fill == "published" and name in PAPER:
-                rows.append(["  in the paper", *(f"{error:.2f}%" for error in PAPER[name]), ""])
+                rows.append(["· in the paper", *(f"{error:.2f}%" for error in PAPER[name]), ""])
     return Table(
         f"Gaps filled {FILLS[fill].text}",
         header,
