@@ -85,9 +85,9 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     letter(left, r"(a) good subsets, $\zeta_0 = 1/(5 \log N)$")
     complete = restarts[restarts.until_all > 0]
     n = np.array(sorted(restarts.n_features.unique()), float)
-    ones, alls = (frame.groupby("n_features") for frame in (restarts[restarts.until_one > 0], complete))
+    ones, all_found = (frame.groupby("n_features") for frame in (restarts[restarts.until_one > 0], complete))
     right.loglog(n, [coupons(k) for k in n], color=FAINT, linestyle=":", label="$N (1 + 1/2 + ... + 1/N)$")
-    right.loglog(alls.until_all.mean().index, alls.until_all.mean(), **LINES[1], label="all atoms, mean")
+    right.loglog(all_found.until_all.mean().index, all_found.until_all.mean(), **LINES[1], label="all atoms, mean")
     right.loglog(ones.until_one.max().index, ones.until_one.max(), **LINES[2], label="one atom, at most")
     right.set(xlabel="features $N$", ylabel="random restarts", xticks=n, ylim=(0.8, None))
     right.set_xticks(n, [f"{k:g}" for k in n])
