@@ -5,6 +5,7 @@ in memory.
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -54,7 +55,7 @@ class Bars:
 
     def count(self, name: str, items: Iterable[Item], total: int) -> Iterator[Item]:
         """Hand on the items, with a bar that counts them."""
-        task = self._progress.add_task(name, total=total, unit="")
+        task = self._progress.add_task(name, total=total, unit="", is_count=True)
         try:
             for item in items:
                 self._progress.advance(task)
@@ -98,7 +99,18 @@ def _make_progress(console: Any, enabled: bool) -> Any:
             speed = "" if task.speed is None else f", {in_short(task.speed)} {task.fields['unit']}/s"
             return f"{done} {task.fields['unit']}{speed}"
 
-    columns = (rich.TextColumn("{task.description:<24}"), rich.BarColumn(), Amount(), rich.TimeRemainingColumn())
+    class TimeLeft(rich.TimeRemainingColumn):  # type: ignore[name-defined,misc]
+        """By the mean of all items so far where they are counted: the last few may have ended at the same moment."""
+
+        def render(self, task: Any) -> Any:
+            if not task.fields.get("is_count"):
+                return super().render(task)
+            if not task.completed or task.elapsed is None:
+                return "-:--:--"
+            left = task.elapsed / task.completed * (task.total - task.completed)
+            return str(timedelta(seconds=round(left)))
+
+    columns = (rich.TextColumn("{task.description:<24}"), rich.BarColumn(), Amount(), TimeLeft())
     return rich.Progress(*columns, console=console, transient=True, disable=not enabled)
 
 

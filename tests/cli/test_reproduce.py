@@ -1,7 +1,12 @@
 """hrpursuit reproduce: real runs of a cheap experiment, the page, and what goes wrong."""
 
 import csv
+import os
+import pty
 import re
+import signal
+import subprocess
+import sys
 
 import pytest
 
@@ -113,3 +118,30 @@ def test_results_too_few_for_a_figure_are_kept_and_told(tmp_path, monkeypatch, c
         assert run(arguments) == 3
         assert said in capsys.readouterr().out
     assert len((tmp_path / "lp-balls.csv").read_text().splitlines()) == 6
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals and signals")
+def test_a_terminal_shows_the_trials_and_ctrl_c_keeps_them(tmp_path):
+    """A real command in a real terminal, interrupted after a few trials, then run to its end from where it stopped."""
+    command = [sys.executable, "-c", "from hrpursuit.cli import main; main()", "reproduce", "good-subset"]
+    command += ["two-stage", "time-by-samples", "--methods", "ours", "--out", "r", "--jobs", "1"]
+    leader, follower = pty.openpty()
+    with subprocess.Popen(command, cwd=tmp_path, stderr=follower, stdout=subprocess.DEVNULL) as process:
+        os.close(follower)
+        shown = b""
+        is_asked = False
+        while True:
+            try:
+                shown += os.read(leader, 4096)
+            except OSError:
+                break
+            if not is_asked and len(list(tmp_path.glob("r/cache/good-subset/*.json"))) >= 1:
+                process.send_signal(signal.SIGINT)
+                is_asked = True
+    os.close(leader)
+    assert process.returncode == 130
+    assert b"good-subset" in shown
+    assert b"the same command goes on from there" in b" ".join(shown.split())
+    again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert "from the cache" in again.stdout.splitlines()[0]
+    assert again.stderr == ""

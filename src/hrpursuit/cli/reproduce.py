@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -86,7 +87,7 @@ def reproduce(
     n_jobs = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
     start = time.perf_counter()
     outcomes = []
-    with Bars() as bars, Workers(n_jobs) as workers:
+    with _telling_what_is_kept(out), Bars() as bars, Workers(n_jobs) as workers:
         for experiment in experiments:
             if experiment.needs_readings and readings is None:
                 if "all" not in names:
@@ -103,6 +104,15 @@ def reproduce(
         write_report(outcomes, settings, out / "report.html", n_jobs, time.perf_counter() - start)
         click.echo(f"report: {out / 'report.html'}")
     return EXIT_SOME_FAILED if any(outcome.results and outcome.results.failures for outcome in outcomes) else 0
+
+
+@contextmanager
+def _telling_what_is_kept(out: Path) -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        _say(f"the trials that have ended are kept in {out / 'cache'}; the same command goes on from there")
+        raise
 
 
 def _say(text: str) -> None:
