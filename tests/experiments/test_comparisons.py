@@ -1,0 +1,135 @@
+"""The comparisons of methods: what a trial measures, and that the sentences follow from the numbers."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from hrpursuit.experiments.catalogue import missing_data, recovery_heatmaps, sensor_table, time_by_atoms
+from hrpursuit.experiments.experiment import Settings
+from hrpursuit.experiments.methods import METHODS, installed
+from hrpursuit.experiments.readings import FILE, config_of, find_readings
+
+FIXED = {"trial": 0, "seed": 0, "quirks": []}
+
+
+def words(findings):
+    return [verdict.word for verdict in findings.verdicts]
+
+
+class TestHeatMaps:
+    def records(self, **errors):
+        """Each method with the same error in every cell, or 0.5."""
+        rows = [
+            config | {"error": errors.get(config["method"], 0.5), "success": errors.get(config["method"], 0.5) < 1e-3}
+            for config in recovery_heatmaps.plan(Settings())
+        ]
+        return pd.DataFrame(rows)
+
+    def test_a_trial_recovers_where_it_should(self):
+        run = recovery_heatmaps.run
+        found = run("ours", n_samples=200, sparsity=0.3, snr_db=None, **FIXED)
+        assert found["success"]
+        assert found["error"] < 1e-12
+        assert not run("l4-msp", n_samples=200, sparsity=0.3, snr_db=None, **FIXED)["success"]
+
+    def test_plan_has_every_cell_for_every_method(self):
+        for scale, n_cells in (("quick", 35), ("paper", 70)):
+            plan = pd.DataFrame(recovery_heatmaps.plan(Settings(scale)))
+            cells = plan.groupby("method")[["n_samples", "sparsity"]].apply(lambda rows: len(rows.drop_duplicates()))
+            assert set(cells) == {n_cells}
+            assert set(cells.index) == set(installed())
+        assert set(plan.groupby(["method", "n_samples", "sparsity"]).size()) == {50}
+
+    def test_sentences_follow_the_numbers(self):
+        good = recovery_heatmaps.conclude(self.records(ours=1e-15, proposed=0.1, **{"logcosh-rtr": 0.2}), Settings())
+        assert words(good)[:3] == ["holds", "agrees", "agrees"]
+        bad = recovery_heatmaps.conclude(self.records(ours=0.1, proposed=0.6, **{"logcosh-rtr": 0.2}), Settings())
+        assert words(bad)[:3] == ["fails", "differs", "differs"]
+        assert "θ = 0.1 with 200 samples (0%)" in bad.verdicts[0].text
+
+    def test_nine_panels_on_one_colour_scale(self):
+        findings = recovery_heatmaps.conclude(self.records(ours=1e-15), Settings())
+        axes = findings.figures[""].axes
+        titles = [axis.get_title() for axis in axes[:9]]
+        assert titles == [METHODS[name].label for name in recovery_heatmaps.PANELS]
+        limits = {axis.collections[0].get_clim() for axis in axes[:9] if axis.collections}
+        assert limits == {(1e-3, 1.0)}
+
+
+class TestTimeTables:
+    def records(self, ours, others, error=1e-15):
+        rows = []
+        for n_atoms, _ in time_by_atoms.CELLS:
+            for name in METHODS:
+                is_ours = name == "ours"
+                rows.append({"method": name, "n_features": n_atoms, "seconds": ours if is_ours else others[name],
+                             "error": error if is_ours else 0.1})  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def test_a_trial_measures_time_and_error(self):
+        found = time_by_atoms.run("ours", n_features=10, n_samples=1000, **FIXED)
+        assert 0 < found["seconds"] < 5
+        assert found["error"] < 1e-12
+
+    def test_sentences_follow_the_numbers(self):
+        by_paper = sorted(time_by_atoms.PAPER, key=lambda name: time_by_atoms.PAPER[name][0])
+        in_order = {name: 10.0 * (i + 1) for i, name in enumerate(by_paper)}
+        fast = time_by_atoms.conclude(self.records(0.1, in_order), Settings())
+        assert words(fast)[0] == "holds"
+        assert "Faster" not in fast.verdicts[1].text
+        inexact = time_by_atoms.conclude(self.records(0.1, in_order, error=1e-3), Settings())
+        assert words(inexact)[0] == "fails"
+        slow = time_by_atoms.conclude(self.records(1e6, in_order), Settings())
+        assert "Faster than hrpursuit, but not exact" in slow.verdicts[1].text
+        reverse = {name: 1 / seconds for name, seconds in in_order.items()}
+        findings = time_by_atoms.conclude(self.records(1e-6, reverse), Settings())
+        assert "not the paper's in some cells" in findings.verdicts[1].text
+
+
+class TestSensorTable:
+    def records(self, off):
+        """The paper's own rows, shifted."""
+        return pd.DataFrame(
+            [
+                {"fill": "published", "method": name, "t0": k, "error_percent": error + off, "seconds": 1.0}
+                for name, row in sensor_table.PAPER.items()
+                for k, error in zip(sensor_table.T0, row, strict=True)
+            ]
+        )
+
+    def test_rows_are_compared_with_the_papers(self):
+        close = sensor_table.conclude(self.records(0.05), Settings())
+        assert set(words(close)) == {"agrees"}
+        far = sensor_table.conclude(self.records(0.6), Settings())
+        assert set(words(far)) == {"differs"}
+        assert "by +0.60, +0.60" in far.verdicts[0].text
+        assert "in the paper" in far.tables[0].rows[1][0]
+
+    def test_a_trial_counts_the_readings_that_there_are(self, tmp_path, rng):
+        readings = 50 + 10 * rng.standard_normal((100, 3)) @ rng.standard_normal((3, 30))
+        text = "\n".join(",".join(["0", *("" if v < 45 else f"{v:.1f}" for v in row)]) for row in readings)
+        (tmp_path / FILE).write_text("hour," + ",".join(f"s{i}" for i in range(30)) + "\n" + text + "\n")
+        config = config_of(Settings(readings=tmp_path / FILE)) | {"seed": 0, "start": 0, "scaling": "largest"}
+        proposed = sensor_table.run(fill="written", method="proposed", n_nonzero=None, **config)
+        assert [row["t0"] for row in proposed] == list(sensor_table.T0)
+        assert [row["ratio"] for row in proposed] == [6, 4, 2, 1, 1]
+        errors = [row["error_percent"] for row in proposed]
+        assert errors == sorted(errors, reverse=True)
+        (ours,) = sensor_table.run(fill="ours", method="ours", n_nonzero=5, **config)
+        assert ours["error_percent"] < errors[0]
+
+    def test_the_papers_rows_are_reproduced(self):
+        path, why_not = find_readings(None)
+        if path is None:
+            pytest.skip(f"it {why_not}")
+        config = config_of(Settings(readings=path)) | {"seed": 0, "scaling": "largest", "n_nonzero": None}
+        for method, close in (("proposed", 0.15), ("l3-s1", 0.25), ("l4-msp", 0.25)):
+            rows = [sensor_table.run(fill="published", method=method, start=start, **config) for start in range(3)]
+            means = np.mean([[row["error_percent"] for row in one] for one in rows], axis=0)
+            np.testing.assert_allclose(means, sensor_table.PAPER[method], atol=close)
+
+    def test_the_picture_of_the_readings_counts_gaps(self):
+        rows = [{"hour": h, "sensor": s, "reading": np.nan if s == 2 else 30.0} for h in range(5) for s in (1, 2, 3)]
+        findings = missing_data.conclude(pd.DataFrame(rows), Settings())
+        assert "33.3% of the readings are missing, and 1 sensors never report" in findings.verdicts[0].text
+        assert words(findings) == ["differs"]  # not the paper's 56 sensors
