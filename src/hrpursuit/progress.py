@@ -53,9 +53,9 @@ class Bars:
     def end(self) -> None:
         self._progress.remove_task(self._pass)
 
-    def count(self, name: str, items: Iterable[Item], total: int) -> Iterator[Item]:
-        """Hand on the items, with a bar that counts them."""
-        task = self._progress.add_task(name, total=total, unit="", is_count=True)
+    def count(self, name: str, items: Iterable[Item], total: int, n_before: int = 0) -> Iterator[Item]:
+        """Hand on the items, with a bar that counts them; `n_before` were there before."""
+        task = self._progress.add_task(name, total=total, completed=n_before, unit="", n_before=n_before)
         try:
             for item in items:
                 self._progress.advance(task)
@@ -103,12 +103,13 @@ def _make_progress(console: Any, enabled: bool) -> Any:
         """By the mean of all items so far where they are counted: the last few may have ended at the same moment."""
 
         def render(self, task: Any) -> Any:
-            if not task.fields.get("is_count"):
+            if "n_before" not in task.fields:
                 return super().render(task)
-            if not task.completed or task.elapsed is None:
-                return "-:--:--"
-            left = task.elapsed / task.completed * (task.total - task.completed)
-            return str(timedelta(seconds=round(left)))
+            n_done = task.completed - task.fields["n_before"]
+            if not n_done or task.elapsed is None:
+                return "-:--:-- left"
+            left = task.elapsed / n_done * (task.total - task.completed)
+            return f"{timedelta(seconds=round(left))} left"
 
     columns = (rich.TextColumn("{task.description:<24}"), rich.BarColumn(), Amount(), TimeLeft())
     return rich.Progress(*columns, console=console, transient=True, disable=not enabled)

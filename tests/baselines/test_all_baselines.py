@@ -1,10 +1,12 @@
 """What holds for every baseline: scikit-learn's checks, saving, files, and bad input."""
 
+import warnings
 from importlib.util import find_spec
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from sklearn import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hrpursuit.baselines import KSVD, L1RGD, MSP, SPAMS, L3Stage1, LogCoshRTR, TransformLearning
@@ -58,3 +60,27 @@ class TestEveryBaseline:
         X = make_sparse_coded(200, 6, sparsity=0.3, random_state=2)[0]
         with pytest.raises(ValueError, match="n_nonzero_coefs must be from 1 to 6"):
             type(model)(**model.get_params() | {"n_nonzero_coefs": 7}).fit(X)
+
+    def test_a_callback_that_stops_nothing_does_not_hide_that_the_tolerance_was_missed(self, model):
+        X = make_sparse_coded(200, 6, sparsity=0.3, random_state=3)[0]
+        if not hasattr(model, "tol"):
+            pytest.skip("it has no tolerance")
+        short = type(model)(**model.get_params() | {"max_iter": 1, "tol": 1e-30})
+        with pytest.warns(match="did not reach tol"):
+            short.fit(X)
+        with pytest.warns(match="did not reach tol"):
+            short.set_params(callback=lambda iterate: None).fit(X)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            short.set_params(callback=lambda iterate: True).fit(X)
+
+
+@pytest.mark.parametrize("model", [MSP(random_state=0), L3Stage1(random_state=0), KSVD(2, random_state=0)])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_methods_without_a_unit_give_the_same_in_any(model, dtype):
+    X = make_sparse_coded(300, 6, sparsity=0.3, random_state=4)[0].astype(dtype)
+    plain = clone(model).fit(X).components_
+    for unit in (2.0**25, 2.0**-25) if dtype == np.float32 else (2.0**280, 2.0**-280):
+        assert_allclose(
+            clone(model).fit(X * dtype(unit)).components_, plain, atol=1e-5 if dtype == np.float32 else 1e-9
+        )

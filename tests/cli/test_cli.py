@@ -12,6 +12,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hrpursuit import HRP, MiniBatchHRP
+from hrpursuit.baselines import KSVD
 from hrpursuit.cli.main import run
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
@@ -377,3 +378,11 @@ def test_without_matplotlib_it_says_what_to_install():
     code = "import sys; sys.modules['matplotlib'] = None\nfrom hrpursuit.plots import new_figure; new_figure(1, 1)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert 'pip install "hrpursuit[plots]"' in done.stderr
+
+
+def test_models_of_baselines_encode_too(tmp_path):
+    np.save(tmp_path / "x.npy", X)
+    model = KSVD(2, n_components=10, max_iter=5, random_state=0).fit(X)
+    model.save(tmp_path / "m.npz")
+    assert run(["encode", str(tmp_path / "x.npy"), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy")]) == 0
+    assert_allclose(np.load(tmp_path / "c.npy"), model.transform(X))

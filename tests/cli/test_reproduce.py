@@ -69,6 +69,8 @@ class TestBadInput:
             (["lp-balls", "--quirk", "noise-times-variance"], "means nothing to lp-balls"),
             (["lp-balls", "--methods", "ours"], "--methods means nothing to lp-balls"),
             (["recovery-heatmaps", "--methods", "our"], "there is no method 'our'"),
+            (["all", "sensor-tabel"], "did you mean sensor-table?"),
+            (["lp-balls", "--fill", "written"], "--fill and --scaling mean nothing to lp-balls"),
             (["lp-balls", "--snr-db", "20"], "--snr-db means nothing to lp-balls"),
             (["recovery-heatmaps", "--quirk", "noise-times-variance"], "give --snr-db as well"),
             (["missing-data", "--data", "nowhere.csv"], "there are no readings at nowhere.csv"),
@@ -81,7 +83,14 @@ class TestBadInput:
         error = capsys.readouterr().err
         assert error.count("\n") == 1
         assert said in error
-        assert not (tmp_path / "r" / "cache").exists()
+        assert not (tmp_path / "r").exists()
+
+    def test_a_wrong_file_of_readings_is_refused_before_the_work(self, tmp_path, capsys):
+        (tmp_path / "x.csv").write_text("# Some text\nand more, of it\n")
+        for name in ("missing-data", "sensor-table", "all"):
+            assert run(["reproduce", name, "--data", str(tmp_path / "x.csv"), "--out", str(tmp_path / "r")]) == 1
+            assert "expected a CSV file with a line of names" in capsys.readouterr().err
+        assert not (tmp_path / "r").exists()
 
     def test_a_file_in_place_of_the_folder(self, tmp_path, capsys):
         (tmp_path / "file").write_text("kept")
@@ -113,7 +122,7 @@ def test_results_too_few_for_a_figure_are_kept_and_told(tmp_path, monkeypatch, c
 
     broken = Experiment("lp-balls", "Some", "nowhere", plan, lp_balls.run, lambda records, settings: records.absent)
     monkeypatch.setattr("hrpursuit.cli.reproduce.find", lambda name: broken)
-    for seed, said in ((0, "No trial ended well"), (1, "Too many trials failed for a figure (AttributeError")):
+    for seed, said in ((0, "Every trial failed"), (1, "Too many trials failed for a figure (AttributeError")):
         arguments = ["reproduce", "lp-balls", "--out", str(tmp_path), "--jobs", "1", "--seed", str(seed)]
         assert run(arguments) == 3
         assert said in capsys.readouterr().out

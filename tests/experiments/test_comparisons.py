@@ -8,7 +8,7 @@ from hrpursuit.blas import one_blas_thread
 from hrpursuit.experiments.catalogue import missing_data, recovery_heatmaps, sensor_table, time_by_atoms
 from hrpursuit.experiments.experiment import Settings
 from hrpursuit.experiments.methods import METHODS, installed
-from hrpursuit.experiments.readings import FILE, config_of, find_readings
+from hrpursuit.experiments.readings import FILE, digest_of, find_readings
 
 FIXED = {"trial": 0, "seed": 0, "quirks": []}
 
@@ -44,9 +44,29 @@ class TestHeatMaps:
     def test_sentences_follow_the_numbers(self):
         good = recovery_heatmaps.conclude(self.records(ours=1e-15, proposed=0.1, **{"logcosh-rtr": 0.2}), Settings())
         assert words(good)[:3] == ["holds", "agrees", "agrees"]
+        assert good.verdicts[0].text.endswith("from 300.")
         bad = recovery_heatmaps.conclude(self.records(ours=0.1, proposed=0.6, **{"logcosh-rtr": 0.2}), Settings())
         assert words(bad)[:3] == ["fails", "differs", "differs"]
-        assert "θ = 0.1 with 200 samples (0%)" in bad.verdicts[0].text
+        assert "θ = 0.1 with 200 (0%)" in bad.verdicts[0].text
+
+    def test_nothing_is_said_of_exact_recovery_in_noise_or_of_a_rank_among_some(self):
+        noisy = recovery_heatmaps.conclude(self.records(ours=0.1), Settings(snr_db=20))
+        assert words(noisy) == []
+        some = self.records(ours=1e-15)
+        some = some[some.method.isin(["ours", "l3-s1"])]
+        findings = recovery_heatmaps.conclude(some, Settings(methods=("ours", "l3-s1")))
+        assert words(findings) == ["holds", "note"]
+        assert [axis.get_title() for axis in findings.figures[""].axes[:2]] == ["l3-s1", "hrpursuit"]
+
+    def test_seed_reaches_data_and_fits(self, monkeypatch):
+        seen = []
+        method = METHODS["l3-s1"]
+        monkeypatch.setattr(recovery_heatmaps, "METHODS", {"l3-s1": method})
+        monkeypatch.setattr(type(method), "estimator", lambda self, k, seed: seen.append(seed) or self.make(k, seed))
+        for seed in (0, 1):
+            for trial in (0, 1):
+                recovery_heatmaps.run("l3-s1", 100, 0.3, trial=trial, seed=seed, snr_db=None, quirks=[])
+        assert len(set(seen)) == 4
 
     def test_nine_panels_on_one_colour_scale(self):
         findings = recovery_heatmaps.conclude(self.records(ours=1e-15), Settings())
@@ -82,20 +102,34 @@ class TestTimeTables:
         assert words(inexact)[0] == "fails"
         slow = time_by_atoms.conclude(self.records(1e6, in_order), Settings())
         assert "Faster than hrpursuit, but not exact" in slow.verdicts[1].text
+        assert slow.verdicts[1].word == "note"
+        others = self.records(0.1, in_order)
+        without = time_by_atoms.conclude(others[others.method != "ours"], Settings())
+        assert all("ratio" not in table.title for table in without.tables)
+        assert len(without.verdicts) >= 1
         reverse = {name: 1 / seconds for name, seconds in in_order.items()}
         findings = time_by_atoms.conclude(self.records(1e-6, reverse), Settings())
         assert "not the paper's in some cells" in findings.verdicts[1].text
 
 
 class TestSensorTable:
-    def records(self, off):
+    def records(self, off, n_hours=744):
         """The paper's own rows, shifted."""
         return pd.DataFrame(
             [
-                {"fill": "published", "method": name, "t0": k, "error_percent": error + off, "seconds": 1.0}
+                {
+                    "fill": "published",
+                    "method": name,
+                    "t0": k,
+                    "error_percent": error + off,
+                    "seconds": 1.0,
+                    "ratio": 56 // k,
+                    "n_hours": n_hours,
+                    "n_sensors": 56,
+                }
                 for name, row in sensor_table.PAPER.items()
                 for k, error in zip(sensor_table.T0, row, strict=True)
-            ]
+            ]  # fmt: skip
         )
 
     def test_rows_are_compared_with_the_papers(self):
@@ -105,25 +139,41 @@ class TestSensorTable:
         assert set(words(far)) == {"differs"}
         assert "by +0.60, +0.60" in far.verdicts[0].text
         assert "in the paper" in far.tables[0].rows[1][0]
+        other_file = sensor_table.conclude(self.records(0.6, n_hours=500), Settings())
+        assert words(other_file) == []
+        assert not any("in the paper" in row[0] for row in other_file.tables[0].rows)
+
+    def test_ours_is_compared_within_a_fill_and_only_with_others(self):
+        records = self.records(0)
+        ours = records[records.method == "proposed"].assign(method="ours")
+        alone = sensor_table.conclude(ours, Settings())
+        assert words(alone) == []
+        for factor, word in ((0.9, "holds"), (1.1, "fails")):
+            both = pd.concat([records, ours.assign(error_percent=factor * ours.error_percent)])
+            last = sensor_table.conclude(both, Settings()).verdicts[-1]
+            assert last.word == word
+            assert ("no method has a smaller one" in last.text) == (factor < 1)
 
     def test_a_trial_counts_the_readings_that_there_are(self, tmp_path, rng):
         readings = 50 + 10 * rng.standard_normal((100, 3)) @ rng.standard_normal((3, 30))
         text = "\n".join(",".join(["0", *("" if v < 45 else f"{v:.1f}" for v in row)]) for row in readings)
         (tmp_path / FILE).write_text("hour," + ",".join(f"s{i}" for i in range(30)) + "\n" + text + "\n")
-        config = config_of(Settings(readings=tmp_path / FILE)) | {"seed": 0, "start": 0, "scaling": "largest"}
+        config = digest_of(Settings(readings=tmp_path / FILE)) | {"seed": 0, "start": 0, "scaling": "largest"}
+        config |= {"quirks": [], "path": str(tmp_path / FILE)}
         proposed = sensor_table.run(fill="written", method="proposed", n_nonzero=None, **config)
         assert [row["t0"] for row in proposed] == list(sensor_table.T0)
         assert [row["ratio"] for row in proposed] == [6, 4, 2, 1, 1]
         errors = [row["error_percent"] for row in proposed]
         assert errors == sorted(errors, reverse=True)
-        (ours,) = sensor_table.run(fill="ours", method="ours", n_nonzero=5, **config)
+        (ours,) = sensor_table.run(fill="refilled", method="ours", n_nonzero=5, **config)
         assert ours["error_percent"] < errors[0]
 
     def test_the_papers_rows_are_reproduced(self):
         path, why_not = find_readings(None)
         if path is None:
             pytest.skip(f"it {why_not}")
-        config = config_of(Settings(readings=path)) | {"seed": 0, "scaling": "largest", "n_nonzero": None}
+        config = digest_of(Settings(readings=path)) | {"seed": 0, "scaling": "largest", "n_nonzero": None}
+        config |= {"quirks": [], "path": str(path)}
         for method, close in (("proposed", 0.15), ("l3-s1", 0.25), ("l4-msp", 0.25)):
             with one_blas_thread():
                 rows = [sensor_table.run(fill="published", method=method, start=start, **config) for start in range(3)]

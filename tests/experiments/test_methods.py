@@ -32,7 +32,8 @@ class TestMethods:
         assert (transform.log_det_weight, transform.frobenius_weight, transform.step_size) == (0.5, 0.25, 1e-4)
         assert (transform.max_inner_iter, transform.max_iter) == (60, 1000)
         assert METHODS["logcosh-rtr"].make(None, 0).mu == 0.01
-        assert METHODS["l1-rgd"].estimator(None, 0, for_readings=True).recovery == "deflation"
+        l1_rgd = METHODS["l1-rgd"].estimator(None, 0, for_readings=True)
+        assert (l1_rgd.recovery, l1_rgd.step_size) == ("deflation", 0.3)
         assert METHODS["proposed"].make(None, 0).scheme == "paper"
 
     def test_a_package_that_is_missing_is_named_with_its_extra(self, monkeypatch):
@@ -113,12 +114,19 @@ class TestReadings:
             find_readings(tmp_path)
         monkeypatch.setenv("HRPURSUIT_DATA", str(tmp_path))
         assert str(tmp_path / FILE) in find_readings(None)[1]
-        (tmp_path / FILE).write_text("hour,a,b\n0,1,\n1,2,3\n")
+        (tmp_path / FILE).write_text("hour,a,b\n0,1,\n1,2,3\n2,4,5\n")
         assert find_readings(None) == (tmp_path / FILE, "")
         assert find_readings(tmp_path / FILE) == (tmp_path / FILE, "")
-        assert_array_equal(read(tmp_path / FILE), [[1, np.nan], [2, 3]])
+        assert_array_equal(read(tmp_path / FILE), [[1, np.nan], [2, 3], [4, 5]])
 
     def test_a_file_of_another_kind_is_refused(self, tmp_path):
-        (tmp_path / "x.csv").write_text("a,b\n1,2\n")
-        with pytest.raises(ValueError, match="the hour first"):
-            read(tmp_path / "x.csv")
+        for text, said in (
+            ("a,b\n1,2\n", "got shape"),
+            ("0,1,2\n1,2,3\n", "no line of names"),
+            ("hour,a,b\n1,2\n3,4,5\n", "different lengths"),
+            ("hour,a,b\nx,2,3\n2,4,5\n3,4,5\n", "something else than numbers"),
+            ("hour,a,b\n1,,\n2,,\n3,,\n", "no reading at all"),
+        ):
+            (tmp_path / "x.csv").write_text(text)
+            with pytest.raises(ValueError, match=said):
+                read(tmp_path / "x.csv")

@@ -111,7 +111,7 @@ class TestCache:
         code_version.cache_clear()
         results, said = perform(trials([1, 2]), tmp_path)
         assert list(results.records.square) == [1, 8]
-        assert said == ["squares: 2 trials in the cache are of another version of the code; they run anew"]
+        assert said == ["squares: 2 trials in the cache are damaged or of another version; they run anew"]
 
     def test_a_damaged_file_counts_as_absent(self, tmp_path):
         cache, config = TrialCache(tmp_path, "e", "v"), {"a": 1}
@@ -201,8 +201,6 @@ def test_interrupted_run_ends_its_workers(trials, tmp_path):
             for _ in workers.perform(experiment.run, experiment.plan(Settings()), 1):
                 raise KeyboardInterrupt
 
-    start = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         interrupted()
-    assert time.perf_counter() - start < 20
     assert len(ran(tmp_path)) <= 2

@@ -20,6 +20,7 @@ from hrpursuit.estimators.checks import check_dict_init, check_enough_samples, c
 from hrpursuit.estimators.learning import draw_seeds
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import ArrayRows
+from hrpursuit.schemes.stages import Stopper
 
 #: Parameters that several baselines have, with what they may be.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -39,6 +40,14 @@ def constraints(*names: str, **more: list[Any]) -> dict[str, list[Any]]:
     return {name: CONSTRAINTS[name] for name in names} | more
 
 
+def suitable_unit(rows: Rows) -> float:
+    """1, or for values so large or small that powers of their products leave the range of their format the power of two
+    nearest to the largest: for methods whose result does not depend on the unit.
+    """
+    largest = float(np.abs(ordering_sample(rows)).max())
+    return 1.0 if largest == 0 or 1e-6 < largest < 1e6 else float(2.0 ** np.round(np.log2(largest)))
+
+
 def in_memory(rows: Rows) -> Array:
     """All rows as one array, for methods that keep something for each row."""
     return rows.X if isinstance(rows, ArrayRows) else np.concatenate([block.copy() for block in rows.blocks()])
@@ -55,6 +64,7 @@ class Baseline(DictionaryEstimator):
     callback: Callback | None
     n_iter_: int
     objective_: float
+    _stopper: Stopper  # while fitting: the callback, and whether it has asked to stop
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
@@ -75,10 +85,15 @@ class Baseline(DictionaryEstimator):
         with shown(rows, self.verbose):
             look_over(rows, bounded=True)
             check_scale(ordering_sample(rows))
-            result = self._learn(rows, np.random.default_rng(draw_seeds(self.random_state, 1)[0]))
+            self._stopper = Stopper(self.callback)
+            try:
+                result = self._learn(rows, np.random.default_rng(draw_seeds(self.random_state, 1)[0]))
+                is_stopped = self._stopper.stopped
+            finally:
+                del self._stopper
         self.n_iter_ = result.n_iter
         remember_features(self, rows)
-        if not result.converged and self.callback is None:
+        if not (result.converged or is_stopped):
             self._warn(result)
         return self
 

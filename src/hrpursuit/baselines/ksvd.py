@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils._param_validation import Interval
 
 from hrpursuit.baselines.atom_update import SparseCodes, code_all, magnitudes, replace_atoms, room_for, update_atoms
-from hrpursuit.baselines.base import constraints, in_memory
+from hrpursuit.baselines.base import constraints, in_memory, suitable_unit
 from hrpursuit.baselines.overcomplete import OvercompleteBaseline
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResult
 from hrpursuit.estimators.checks import check_n_nonzero
@@ -150,20 +150,22 @@ class KSVD(OvercompleteBaseline):
 
     def _learn(self, rows: Rows, rng: np.random.Generator) -> SolverResult:
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
-        X, n_nonzero = in_memory(rows), self._n_nonzero(rows.n_features)
+        unit, n_nonzero = suitable_unit(rows), self._n_nonzero(rows.n_features)
+        X = in_memory(rows) if unit == 1 else in_memory(rows) / unit
+        error_tol = None if self.error_tol is None else self.error_tol / unit
         result = ksvd(
             X,
             self._start(X, rng),
             rng,
             n_nonzero=n_nonzero,
-            error_tol=self.error_tol,
+            error_tol=error_tol,
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=self.callback,
+            callback=self._stopper.callback,
         )
         W = result.components
         codes = room_for(X, W, n_nonzero)
-        code_all(X, W, self.error_tol, codes)
+        code_all(X, W, error_tol, codes)
         self.objective_ = relative_error(X, codes)
         self._set_dictionary(W, magnitudes(codes, len(W)), rows.dtype)
         return result

@@ -151,7 +151,7 @@ class L1RGD(SquareBaseline):
 
     def _watch(self, atoms: Array, V: Array) -> Callable[[int, Array, float, float], bool | None] | None:
         """What the descent calls: shows its points after the atoms found, in the features of X."""
-        callback = self.callback
+        callback = self._stopper.callback
         if callback is None:
             return None
 

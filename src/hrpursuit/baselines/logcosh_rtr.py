@@ -146,7 +146,7 @@ class LogCoshRTR(SquareBaseline):
 
     def _watch(self, atoms: Array, V: Array) -> Callable[[int, Array, float, float], bool] | None:
         """What the trust region method calls: shows its point among the atoms found, in the features of X."""
-        if self.callback is None:
+        if self._stopper.callback is None:
             return None
 
         def watch(n_iter: int, q: Array, value: float, size: float) -> bool:
@@ -156,7 +156,8 @@ class LogCoshRTR(SquareBaseline):
 
     def _see(self, stage: str, n_iter: int, W: Array, value: float, step: float, max_iter: int) -> bool:
         return bool(
-            self.callback is not None and self.callback(Iterate(stage, n_iter, W, float(value), step, max_iter))
+            self._stopper.callback is not None
+            and self._stopper.callback(Iterate(stage, n_iter, W, float(value), step, max_iter))
         )
 
     def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

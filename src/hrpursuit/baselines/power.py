@@ -1,14 +1,25 @@
 """Baselines 6 and 7: the generalized power method for the l4 and the l3 norm, without a second stage."""
 
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from hrpursuit.baselines.base import SquareBaseline, constraints
+from hrpursuit.baselines.base import SquareBaseline, constraints, suitable_unit
 from hrpursuit.core.gpm import gpm
 from hrpursuit.core.objectives import LpNorm
 from hrpursuit.core.protocols import Array, Callback, Rows, SolverResult
+
+
+@dataclass(frozen=True)
+class _InUnit(LpNorm):
+    """The lp norm of codes in this unit, for data whose powers would leave the range of their format."""
+
+    unit: float = 1.0
+
+    def score(self, S: Array, out: Array | None = None) -> Array:
+        return super().score(np.divide(S, self.unit), out=out)
 
 
 class _PowerMethod(SquareBaseline):
@@ -20,7 +31,9 @@ class _PowerMethod(SquareBaseline):
     dict_init: ArrayLike | None
 
     def _solve(self, rows: Rows, W: Array, rng: np.random.Generator) -> SolverResult:
-        return gpm(rows, W, LpNorm(self._p), max_iter=self.max_iter, tol=self.tol, callback=self.callback)
+        unit = suitable_unit(rows)
+        objective = LpNorm(self._p) if unit == 1 else _InUnit(self._p, unit)
+        return gpm(rows, W, objective, max_iter=self.max_iter, tol=self.tol, callback=self._stopper.callback)
 
 
 class MSP(_PowerMethod):

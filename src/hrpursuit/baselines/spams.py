@@ -168,8 +168,8 @@ class SPAMS(OvercompleteBaseline):
         magnitude, error, total = ArrayRows(X).sum(_summary_block, W, largest, kernel, *args)
         self.objective_ = float(np.sqrt(error / total)) if total > 0 else 0.0
         self._set_dictionary(W, magnitude, rows.dtype)
-        if self.callback is not None:
-            self.callback(
+        if self._stopper.callback is not None:
+            self._stopper.callback(
                 Iterate("SPAMS", self.max_iter, self.components_, self.objective_, float("nan"), self.max_iter)
             )
         return SolverResult(self.components_, self.max_iter, converged=True, step=float("nan"))

@@ -247,5 +247,5 @@ class TransformLearning(SquareBaseline):
             max_inner=self.max_inner_iter,
             max_iter=self.max_iter,
             tol=self.tol,
-            callback=self.callback,
+            callback=self._stopper.callback,
         )

@@ -9,15 +9,16 @@ from hrpursuit.cli.choice import chosen_methods, methods_option
 from hrpursuit.cli.data import reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json, print_table
-from hrpursuit.experiments.comparison import Compared, draw
+from hrpursuit.experiments.comparison import Compared, default_n_nonzero, draw, prepare
 from hrpursuit.experiments.comparison import compare as compare_methods
-from hrpursuit.experiments.methods import OURS, installed, missing
+from hrpursuit.experiments.methods import METHODS, OURS, installed, missing
 from hrpursuit.experiments.style import figure_style
 from hrpursuit.files import check_writable
 from hrpursuit.plots import save_figure
 from hrpursuit.progress import Bars
 from hrpursuit.rows import open_rows
 from hrpursuit.rows.csv import Header
+from hrpursuit.rows.optional import needed
 from hrpursuit.rows.survey import survey
 
 EXIT_SOME_FAILED = 3
@@ -26,7 +27,11 @@ EXIT_SOME_FAILED = 3
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @methods_option
-@click.option("--n-nonzero", type=click.IntRange(min=1), help="Nonzero codes a sample (T0).")
+@click.option(
+    "--n-nonzero",
+    type=click.IntRange(min=1),
+    help="Nonzero codes a sample (T0), the same for all methods; a tenth of the features by default.",
+)
 @click.option("--columns", default="", help="Names of the columns to use, with commas; all by default.")
 @reading_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all fits.")
@@ -46,29 +51,38 @@ def compare(
 ) -> int:
     """Fit every installed method to DATA, one sample a row: error, sparsity and time side by side, with a picture.
 
-    DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files. It has to fit in memory.
+    DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files. It has to fit in memory. All methods
+    get it in a unit in which its rms is 1/2, since some depend on the unit.
 
     Exit code 3: a method failed; the others are there.
     """
     if out.suffix.lower() not in {".png", ".svg", ".pdf"}:
         raise ValueError(f"{out}: expected a name that ends in .png, .svg or .pdf; got {out.suffix or 'none'!r}.")
     check_writable(out, data)
+    needed("matplotlib", "Pictures", "plots")  # before the work, not after
     names = chosen_methods(methods) or installed()
     chosen = [name.strip() for name in columns.split(",") if name.strip()]
     rows = open_rows(data, columns=chosen, dataset=dataset, header=header)
     survey(rows, str(data), bounded=True)
+    n_nonzero = n_nonzero or default_n_nonzero(rows.n_features)
+    X = prepare(rows, n_nonzero)
+    what = f"{data.name}: {len(X)} samples of {rows.n_features} features, {n_nonzero} nonzero codes a sample"
     found: list[Compared] = []
-    with Bars(not as_json) as bars:
-        for one in bars.count("methods", compare_methods(rows, names, n_nonzero, seed), len(names)):
-            stop_if_interrupted()
-            found.append(one)
-    told = "all codes" if n_nonzero is None else f"{n_nonzero} codes a sample"
-    what = f"{data.name}: {rows.n_samples} samples of {rows.n_features} features, {told}"
-    with figure_style():
-        save_figure(draw(found, what), out)
+    try:
+        with Bars(not as_json) as bars:
+            for name in names:
+                stop_if_interrupted()
+                found += bars.count(METHODS[name].label, (compare_methods(X, name, n_nonzero, seed) for _ in "1"), 1)
+    except KeyboardInterrupt:
+        if found and not as_json:
+            _print(what, found)
+        raise
+    if any(one.failed is None for one in found):
+        with figure_style():
+            save_figure(draw(found, what), out)
     if as_json:
-        report = {"data": str(data), "n_samples": rows.n_samples, "n_features": rows.n_features, "picture": str(out)}
-        print_json(report | {"results": [dataclasses.asdict(one) for one in found]})
+        report = {"data": str(data), "n_samples": len(X), "n_features": rows.n_features, "n_nonzero_coefs": n_nonzero}
+        print_json(report | {"picture": str(out), "results": [dataclasses.asdict(one) for one in found]})
     else:
         _print(what, found)
         if missing() and not chosen_methods(methods):
@@ -80,6 +94,9 @@ def compare(
 def _print(what: str, found: list[Compared]) -> None:
     ours = next((one.seconds for one in found if one.method == OURS), None)
     rows = []
+    for one in found:
+        for note in one.notes:
+            click.echo(f"note: {one.label}: {note}", err=True)
     for one in sorted(found, key=lambda one: (one.failed is not None, one.error)):
         if one.failed is not None:
             rows.append([one.label, "failed", "", "", ""])

@@ -7,8 +7,8 @@ from typing import Any
 
 import click
 
-from hrpursuit import HRP, MiniBatchHRP
-from hrpursuit.estimators.base import SquareDictionary
+from hrpursuit import HRP, MiniBatchHRP, baselines
+from hrpursuit.estimators.base import DictionaryEstimator
 from hrpursuit.rows.optional import needed
 
 KINDS = ".npy, .csv, .parquet, .h5, .hdf5 or .zarr"
@@ -27,14 +27,16 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return header(dataset(command))
 
 
-def load_any(path: Path) -> SquareDictionary:
-    """A model of either estimator."""
+def load_any(path: Path) -> DictionaryEstimator:
+    """A model of any estimator."""
+    others = [MiniBatchHRP, *(getattr(baselines, name) for name in baselines.__all__)]
     try:
         return HRP.load(path)
     except ValueError as error:
-        if "holds a MiniBatchHRP" not in str(error):
+        kind = next((kind for kind in others if f"holds a {kind.__name__}," in str(error)), None)
+        if kind is None:
             raise
-    return MiniBatchHRP.load(path)
+    return kind.load(path)
 
 
 @contextmanager

@@ -19,7 +19,7 @@ def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]]
     """Numbers stand to the right of their columns, text and the first column to the left."""
     table = Table(title=title, title_justify="left")
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 or is_text else "right")
+        table.add_column(name, justify="left" if i == 0 or is_text else "right", no_wrap=i == 0)
     for row in rows:
         table.add_row(*row)
     Console().print(table)

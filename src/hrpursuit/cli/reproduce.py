@@ -14,7 +14,7 @@ from hrpursuit.cli.report import print_table
 from hrpursuit.experiments.experiment import Experiment, Scale, Settings
 from hrpursuit.experiments.output import Outcome, conclude, write
 from hrpursuit.experiments.quirks import NOISE, QUIRKS
-from hrpursuit.experiments.readings import FILLS, SCALINGS, find_readings
+from hrpursuit.experiments.readings import FILLS, SCALINGS, find_readings, read
 from hrpursuit.experiments.registry import NAMES, find
 from hrpursuit.experiments.report import write_report
 from hrpursuit.experiments.runner import run_trials
@@ -68,8 +68,14 @@ def reproduce(
     if is_list or not names:
         _print_list()
         return 0
-    experiments = [find(name) for name in (NAMES if "all" in names else dict.fromkeys(names))]
+    asked = [find(name) for name in dict.fromkeys(names) if name != "all"]
+    experiments = [find(name) for name in NAMES] if "all" in names else asked
     readings, why_not = find_readings(data)
+    if readings is not None and any(experiment.needs_readings for experiment in experiments):
+        read(readings)  # what is wrong with it shows before the work
+    for experiment in asked:
+        if experiment.needs_readings and readings is None:
+            raise ValueError(f"{experiment.name} {why_not}")
     settings = Settings(
         scale=scale,
         seed=seed,
@@ -90,8 +96,6 @@ def reproduce(
     with _telling_what_is_kept(out), Bars() as bars, Workers(n_jobs) as workers:
         for experiment in experiments:
             if experiment.needs_readings and readings is None:
-                if "all" not in names:
-                    raise ValueError(f"{experiment.name} {why_not}")
                 outcomes.append(Outcome(experiment, skipped=f"it {why_not}"))
                 click.echo(f"{experiment.name}: skipped, it {why_not}", err=True)
                 continue
@@ -125,6 +129,9 @@ def _check_options(experiments: Sequence[Experiment], settings: Settings) -> Non
         raise ValueError(f"--quirk {quirk} means nothing to {', '.join(e.name for e in experiments)}.")
     if settings.methods and not any(experiment.compares for experiment in experiments):
         raise ValueError(f"--methods means nothing to {', '.join(e.name for e in experiments)}.")
+    is_sensors = any(experiment.name == "sensor-table" for experiment in experiments)
+    if not is_sensors and (settings.fills != tuple(FILLS) or settings.scaling != "largest"):
+        raise ValueError(f"--fill and --scaling mean nothing to {', '.join(e.name for e in experiments)}.")
     if settings.snr_db is not None and NOISE not in known:
         raise ValueError(f"--snr-db means nothing to {', '.join(e.name for e in experiments)}, which adds no noise.")
     if settings.snr_db is None and NOISE in settings.quirks:

@@ -12,25 +12,26 @@ import numpy as np
 
 import hrpursuit.experiments as room
 from hrpursuit.experiments.experiment import Config
+from hrpursuit.experiments.machine import PACKAGES, versions
 from hrpursuit.files import replaced_when_done
 
 _PACKAGE = Path(room.__file__).parents[1]
-_MACHINERY = ("cache", "comparison", "output", "registry", "report", "runner", "style", "workers")
+_MACHINERY = ("cache", "machine", "comparison", "output", "registry", "report", "runner", "style", "workers")
 _NOT_COMPUTING = ("cli", "plots.py", "versions.py", "progress.py", "experiments")
 
 
 @cache
 def code_version(module: str) -> str:
-    """Digest of the sources that a trial of this module may use: what computes, what the experiments share, and the
-    module (or folder) itself.
+    """Digest of what a trial of this module may use: the sources that compute, those that the experiments share, the
+    module (or folder) itself, and the versions of other packages.
     """
     own = Path(str(import_module(module).__file__))
     paths = [path for path in _PACKAGE.rglob("*.py") if path.relative_to(_PACKAGE).parts[0] not in _NOT_COMPUTING]
     paths += [path for path in (_PACKAGE / "experiments").glob("*.py") if path.stem not in _MACHINERY]
     paths += own.parent.rglob("*.py") if own.stem == "__init__" else [own]
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(versions(*PACKAGES).encode())
     for path in sorted(paths):
-        digest.update(path.name.encode())
+        digest.update((path.relative_to(_PACKAGE).as_posix() if _PACKAGE in path.parents else path.name).encode())
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]
 
@@ -48,7 +49,7 @@ class TrialCache:
     """Trials of one experiment, in a folder.
 
     A file that cannot be read, or that another version of the code has written, counts as absent; `is_stale` tells
-    which it was.
+    that there is one.
     """
 
     def __init__(self, folder: Path, experiment: str, code: str) -> None:

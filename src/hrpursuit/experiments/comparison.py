@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.baselines.base import in_memory
 from hrpursuit.core.protocols import Rows
+from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale
 from hrpursuit.experiments.methods import METHODS, OURS, warm_up
 from hrpursuit.experiments.style import FAINT, LINES, panels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_NEGLIGIBLE = 1e-6  # codes below this share of the rms of the data do not count
+_NEGLIGIBLE = 1e-6  # smaller codes do not count
+_BY_DEFLATION = ("l1-rgd",)  # its many starts take minutes from 50 features on
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Compared:
         Wall time of the fit.
     failed : str or None
         Why there are no figures.
+    notes : tuple of str
+        What the fit warned of.
     """
 
     method: str
@@ -43,27 +49,45 @@ class Compared:
     n_nonzero: float = np.nan
     seconds: float = np.nan
     failed: str | None = None
+    notes: tuple[str, ...] = ()
 
 
-def compare(rows: Rows, names: Sequence[str], n_nonzero: int | None, seed: int) -> Iterator[Compared]:
-    """Fit each method to all rows, in memory, and judge it by what its own codes give back."""
+def default_n_nonzero(n_features: int) -> int:
+    return max(1, n_features // 10)
+
+
+def prepare(rows: Rows, n_nonzero: int) -> np.ndarray:
+    """The rows in memory, with an rms of 1/2 as the paper's synthetic data, for which the settings are: the steps and
+    weights of some methods are absolute. Errors are relative, so the unit does not show in them.
+    """
+    check_enough_samples(rows.n_samples or 0, rows.n_features, "a comparison")
+    check_n_nonzero(n_nonzero, rows.n_features)
     X = in_memory(rows)
-    limit = _NEGLIGIBLE * float(np.sqrt(np.mean(np.square(X, dtype=np.float64))))
-    for name in names:
-        method = METHODS[name]
-        warm_up(name)
-        model = method.estimator(n_nonzero, seed, for_readings=True)
+    check_scale(X)
+    rms = float(np.sqrt(np.mean(np.square(X / (np.abs(X).max() or 1), dtype=np.float64)))) * float(np.abs(X).max())
+    if rms == 0:
+        raise ValueError("the data has no entry other than zero; there is nothing to compare.")
+    return X / (2 * rms)
+
+
+def compare(X: np.ndarray, name: str, n_nonzero: int, seed: int) -> Compared:
+    """Fit one method and judge it by what its own codes give back."""
+    method = METHODS[name]
+    warm_up(name)
+    model = method.estimator(n_nonzero, seed, for_readings=name in _BY_DEFLATION)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
         start = time.perf_counter()
         try:
             model.fit(X)
             seconds = time.perf_counter() - start
             codes = model.transform(X)
-            error = float(np.linalg.norm(X - model.inverse_transform(codes)) / (np.linalg.norm(X) or 1))
+            error = float(np.linalg.norm(X - model.inverse_transform(codes)) / np.linalg.norm(X))
         except (ValueError, ArithmeticError, MemoryError) as reason:
-            yield Compared(name, method.label, failed=" ".join(str(reason).split()))
-            continue
-        used = float(np.count_nonzero(np.abs(codes) > limit, axis=1).mean())
-        yield Compared(name, method.label, error, used, seconds)
+            return Compared(name, method.label, failed=" ".join(str(reason).split()))
+    used = float(np.count_nonzero(np.abs(codes) > _NEGLIGIBLE, axis=1).mean())
+    notes = tuple(str(warning.message).split(";")[0] for warning in caught if warning.category is ConvergenceWarning)
+    return Compared(name, method.label, error, used, seconds, notes=notes)
 
 
 def draw(found: Sequence[Compared], what: str) -> Figure:

@@ -42,7 +42,7 @@ class Settings:
     seed: int = 0
     quirks: frozenset[str] = frozenset()
     readings: Path | None = None
-    fills: tuple[str, ...] = ("published", "written", "ours")
+    fills: tuple[str, ...] = ("published", "written", "refilled")
     snr_db: float | None = None
     methods: tuple[str, ...] = ()
     scaling: str = "largest"
@@ -68,19 +68,21 @@ class Verdict:
 
     Attributes
     ----------
-    agrees : bool
-        With what the paper says, or with what is said of hrpursuit.
+    agrees : bool or None
+        With what the paper says, or with what is said of hrpursuit; None for a note, which is not counted.
     text : str
     is_paper : bool
         Whether the paper says it.
     """
 
-    agrees: bool
+    agrees: bool | None
     text: str
     is_paper: bool = True
 
     @property
     def word(self) -> str:
+        if self.agrees is None:
+            return "note"
         if self.is_paper:
             return "agrees" if self.agrees else "differs"
         return "holds" if self.agrees else "fails"
@@ -127,6 +129,8 @@ class Experiment:
         Skipped where there is no file of readings.
     compares : bool
         Whether it runs the methods of `methods.py`.
+    given : callable of Settings
+        Further arguments of `run` that do not tell one trial from another, such as where a file is.
     quirks : tuple of str
         Those of `quirks.py` that it knows.
     """
@@ -140,4 +144,5 @@ class Experiment:
     is_timed: bool = False
     needs_readings: bool = False
     compares: bool = False
+    given: Callable[[Settings], Config] = lambda settings: {}
     quirks: tuple[str, ...] = ()

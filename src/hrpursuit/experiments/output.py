@@ -38,7 +38,7 @@ def conclude(experiment: Experiment, results: Results, settings: Settings) -> Fi
     are kept and the reason is told, so that other experiments go on.
     """
     if results.records.empty:
-        return Findings(verdicts=[Verdict(False, "No trial ended well; there is nothing to show.")])
+        return Findings(verdicts=[Verdict(None, "Every trial failed; there is nothing to show.")])
     try:
         return experiment.conclude(results.records, settings)
     except Exception as error:
@@ -47,7 +47,7 @@ def conclude(experiment: Experiment, results: Results, settings: Settings) -> Fi
         text = (
             f"Too many trials failed for a figure ({type(error).__name__}: {error}); the rows of the others are kept."
         )
-        return Findings(verdicts=[Verdict(False, text)])
+        return Findings(verdicts=[Verdict(None, text)])
 
 
 def write(experiment: Experiment, results: Results, findings: Findings, folder: Path) -> Outcome:

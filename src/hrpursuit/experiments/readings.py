@@ -33,18 +33,41 @@ def find_readings(given: Path | None) -> tuple[Path | None, str]:
     return path, ""
 
 
-def config_of(settings: Settings) -> Config:
+def digest_of(settings: Settings) -> Config:
     """What tells one file of readings from another, in the configuration of a trial."""
     assert settings.readings is not None
-    return {"path": str(settings.readings), "digest": hashlib.sha256(settings.readings.read_bytes()).hexdigest()[:16]}
+    return {"digest": hashlib.sha256(settings.readings.read_bytes()).hexdigest()[:16]}
+
+
+def path_of(settings: Settings) -> Config:
+    """Where the readings are, which does not tell one trial from another."""
+    return {"path": str(settings.readings)}
 
 
 def read(path: str | Path) -> np.ndarray:
     """Hours x sensors; NaN where a sensor did not report. The first column is the hour."""
-    table = np.genfromtxt(path, delimiter=",", skip_header=1)
-    if table.ndim != 2 or table.shape[1] < 3:
-        raise ValueError(f"{path}: expected a CSV table with a line of names, the hour first; got shape {table.shape}.")
+    expected = f"{path}: expected a CSV file with a line of names, then a line an hour: the hour, a number a sensor"
+    with Path(path).open(encoding="utf-8", errors="replace") as file:
+        names = file.readline().rstrip("\n").split(",")
+    if all(_is_number(name) for name in names):
+        raise ValueError(f"{expected}; got no line of names.")
+    try:
+        table = np.genfromtxt(path, delimiter=",", skip_header=1, encoding="utf-8", ndmin=2)
+    except ValueError as error:
+        raise ValueError(f"{expected}; got lines of different lengths, or no table at all.") from error
+    if table.shape[1] < 3 or len(table) < table.shape[1]:
+        raise ValueError(f"{expected}, at least two sensors and as many hours as sensors; got shape {table.shape}.")
+    if np.isnan(table[:, 0]).any() or not np.isfinite(np.nanmax(table[:, 1:], initial=-np.inf)):
+        raise ValueError(f"{expected}; got something else than numbers, or no reading at all.")
     return table[:, 1:]
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _published(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -95,5 +118,5 @@ FILLS = {
         "as in the published code: the mean of the indices of the sensors that report, plus noise", _published
     ),
     "written": Fill("as the paper's text says: the mean of the sensors that report at that hour", _written),
-    "ours": Fill("as written, then again and again with what the dictionary makes of the gaps", _written),
+    "refilled": Fill("as written, then by what the codes of the hour say, with a Procrustes step, 200 times", _written),
 }

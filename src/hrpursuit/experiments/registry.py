@@ -27,7 +27,7 @@ NAMES = (
 def find(name: str) -> Experiment:
     """The experiment of this name; each module of the catalogue has one, called EXPERIMENT."""
     if name not in NAMES:
-        near = difflib.get_close_matches(name, NAMES, n=1, cutoff=0.3)
+        near = difflib.get_close_matches(name, NAMES, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise ValueError(f"there is no experiment {name!r}; {hint}The names are: {', '.join(NAMES)}, or all.")
     for package in ("pandas", "matplotlib", "jinja2"):  # before the work, not after

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hrpursuit.experiments.cache import TrialCache, code_version
 from hrpursuit.experiments.experiment import Experiment, Settings
+from hrpursuit.experiments.machine import machine
 from hrpursuit.experiments.workers import Done, Workers
 from hrpursuit.progress import Bars
 from hrpursuit.rows.optional import needed
@@ -50,17 +52,20 @@ def run_trials(
     """All trials of the experiment; `folder` holds the cache."""
     start = time.perf_counter()
     pandas = needed("pandas", "Experiments", "experiments")
-    cache = TrialCache(folder, experiment.name, code_version(experiment.run.__module__))
+    code = code_version(experiment.run.__module__) + (f" {machine()}" if experiment.is_timed else "")
+    cache = TrialCache(folder, experiment.name, code)
     configs = list(experiment.plan(settings))
     held = [cache.get(config) for config in configs]
     missing = [config for config, rows in zip(configs, held, strict=True) if rows is None]
     n_stale = sum(cache.is_stale(config) for config in missing)
     if n_stale:
-        say(f"{experiment.name}: {n_stale} trials in the cache are of another version of the code; they run anew")
+        say(f"{experiment.name}: {n_stale} trials in the cache are damaged or of another version; they run anew")
     found: dict[str, list[dict[str, Any]]] = {}
     failures = []
     at_once = 1 if experiment.is_timed else workers.n_jobs
-    for done in bars.count(experiment.name, workers.perform(experiment.run, missing, at_once), len(missing)):
+    run = partial(experiment.run, **experiment.given(settings))
+    n_cached = len(configs) - len(missing)
+    for done in bars.count(experiment.name, workers.perform(run, missing, at_once), len(configs), n_cached):
         if done.error is None:
             cache.put(done.config, done.rows, done.seconds)
             found[cache.path(done.config).name] = done.rows
@@ -73,5 +78,4 @@ def run_trials(
                 yield config | row
 
     records = pandas.DataFrame(list(rows()))
-    n_cached = len(configs) - len(missing)
     return Results(records, failures, len(configs), n_cached, time.perf_counter() - start)

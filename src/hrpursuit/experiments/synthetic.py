@@ -27,6 +27,11 @@ def draw(
     return X, components
 
 
+def fit_seed(seed: int, trial: int) -> int:
+    """Seed of a fit, another for each seed and trial."""
+    return int(np.random.SeedSequence([seed, trial]).generate_state(1)[0] // 2)
+
+
 def told(sparsity: float, n_features: int) -> int:
     """The number of nonzeros that K-SVD and TransLearn are told: the true mean, as in the paper."""
     return max(1, round(sparsity * n_features))

@@ -33,7 +33,7 @@ def choose_columns(names: Sequence[str], wanted: Sequence[str] | None, name: str
 
 def check_no_columns(wanted: Sequence[str] | None, name: str) -> None:
     if wanted:
-        raise NoNamesError(f"{name} has no column names; leave out the columns {', '.join(wanted[:10])}.")
+        raise NoNamesError(f"{name} has no column names, so none can be chosen by name; got {', '.join(wanted[:10])}.")
 
 
 def arrow_to_array(table: Any, dtype: np.dtype[Any]) -> Array:

@@ -46,7 +46,9 @@ def _verdict(records: pd.DataFrame) -> Verdict:
         top = points[points.norm_on_l2_sphere > 1 - 1e-12]
         agrees &= len(top) > 0 and bool(np.allclose(np.sin(2 * top.angle), 0, atol=1e-9))
     return Verdict(
-        agrees, "On the unit l2 sphere the l3 and l4 norms are largest at (±1, 0) and (0, ±1), the sparsest points."
+        agrees,
+        f"On the unit l2 sphere the l3 and l4 norms are {'largest' if agrees else 'not largest'} at (±1, 0) and "
+        "(0, ±1), the sparsest points, and nowhere else.",
     )
 
 

@@ -8,17 +8,17 @@ import numpy as np
 import pandas as pd
 
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Verdict
-from hrpursuit.experiments.readings import config_of, read
+from hrpursuit.experiments.readings import digest_of, path_of, read
 from hrpursuit.experiments.style import GAP_COLOUR, READINGS_MAP, panels
 
 MOST_SHOWN = 120  # µg/m³; a few readings are higher, and would leave the rest dark
 
 
 def plan(settings: Settings) -> list[Config]:
-    return [config_of(settings)]
+    return [digest_of(settings)]
 
 
-def run(path: str, digest: str) -> list[dict[str, Any]]:
+def run(digest: str, path: str) -> list[dict[str, Any]]:
     return [
         {"hour": hour, "sensor": sensor + 1, "reading": reading}
         for hour, row in enumerate(read(path))
@@ -49,5 +49,5 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
 
 EXPERIMENT = Experiment(
     "missing-data", "The sensor readings and their gaps", "Figure: raw data of PM2.5 from 56 sensors in Krakow",
-    plan, run, conclude, needs_readings=True,
+    plan, run, conclude, needs_readings=True, given=path_of,
 )  # fmt: skip

@@ -9,8 +9,15 @@ from scipy.special import expit
 
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.sphere import in_good_subset, random_on_sphere
-from hrpursuit.experiments.catalogue.theory.points import bernoulli_gaussian, gradient, power, slope, usual_zeta
-from hrpursuit.experiments.catalogue.theory.population import gamma, mean_norms
+from hrpursuit.experiments.catalogue.theory.points import (
+    bernoulli_gaussian,
+    gradient,
+    on_sphere,
+    power,
+    slope,
+    usual_zeta,
+)
+from hrpursuit.experiments.catalogue.theory.population import gamma, mean_norms, population_gradient
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Table, Verdict
 from hrpursuit.experiments.style import FAINT, LINES, letter, panels
 
@@ -86,16 +93,21 @@ def _run_empirical(
     rng = np.random.default_rng([seed, n_samples, trial])
     X = bernoulli_gaussian(n_samples, n_features, theta, rng)
     bound = PROVED / n_features * theta * (1 - theta) * zeta / (1 + zeta)
-    rows = []
+    rows, gaps = [], []
     for distance in np.geomspace(2e-3, 0.92 * farthest(n_features, zeta), 15):
         D = points_at(distance, n_points, n_features, zeta, rng)
-        steep = -gradient(X, D) / D
-        left = (steep[:, -1:] - steep[:, :-1]).min(axis=1)
+        G = gradient(X, D)
+        steep = -G / D
+        left = steep[:, -1:] - steep[:, :-1]
+        reach = np.sqrt(1 / D[:, -1:] ** 2 + 1 / D[:, :-1] ** 2)
+        off = on_sphere(D, G - population_gradient(D, theta))
+        gaps.append(((bound - left) / reach).max())  # the least delta for which the lemma's bound holds at these points
         rows.append({
-            "distance": float(distance),
-            "positive": float((left > 0).mean()), "above_bound": float((left >= bound).mean()),
+            "distance": float(distance), "positive": float((left.min(axis=1) > 0).mean()),
+            "deviation": float(np.linalg.norm(off, axis=1).max()),
         })  # fmt: skip
-    return rows
+    delta = max(row["deviation"] for row in rows)
+    return [row | {"delta_needed": float(max(gaps)), "delta": delta} for row in rows]
 
 
 def farthest(n_features: int, zeta: float) -> float:
@@ -216,12 +228,17 @@ def _empirical_verdict(empirical: pd.DataFrame, radii: pd.Series) -> Verdict:
     ]
     far = far.groupby("distance").positive.mean().min()
     found = slope(radii.index.to_series(), radii) if len(radii) > 1 else np.nan
-    agrees = bool(radii.is_monotonic_decreasing and -0.75 < found < -0.3 and far > 0.9)
+    needed = float((empirical.delta_needed / empirical.delta).max())
+    agrees = bool(radii.is_monotonic_decreasing and -0.75 < found < -0.3 and far > 0.9 and needed <= 1)
+    unknown = ", ".join(f"{n:.0e}" for n in sorted(set(empirical.n_samples) - set(radii.index)))
+    missing = f" No radius within the distances tried: L = {unknown}." if unknown else ""
     text = (
-        f"Gradient inequality with L samples (N = {empirical.n_features.iloc[0]:g}): where it fails is a region around "
-        f"the target, whose radius falls from {radii.iloc[0]:.2g} at L = {radii.index[0]:.0e} to {radii.iloc[-1]:.2g} "
+        f"Gradient inequality with L samples (N = {empirical.n_features.iloc[0]:g}): with its trade-off term it "
+        f"{'holds at all points tried' if needed <= 1 else 'fails at some points'} (of delta, the largest deviation of "
+        f"the gradient that was seen, {needed:.2f} is needed). The left side is not positive in a region around the "
+        f"target, whose radius falls from {radii.iloc[0]:.2g} at L = {radii.index[0]:.0e} to {radii.iloc[-1]:.2g} "
         f"at {radii.index[-1]:.0e} (slope {found:.2f}); between .2 and .7 away at least {far:.0%} of the points have "
-        f"the right sign at the largest L."
+        f"the right sign at the largest L.{missing}"
         if len(radii)
         else "Gradient inequality with L samples: no radius of failure was found among the distances tried."
     )

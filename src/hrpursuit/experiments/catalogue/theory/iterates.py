@@ -96,7 +96,7 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
         Verdict(
             bool(stay >= 0.9 and stay > fewest),
             f"Power iterates with theta in the lemma's range: {stay:.1%} of the runs stay in their good subset at "
-            f"every iteration with L = {most.n_samples.max():g} samples (all theta with L = "
+            f"every iteration with L = {most.n_samples.max():g} samples (asked: 90%; all theta with L = "
             f"{records.n_samples.min():g}: {fewest:.1%}){beyond}.",
         ),
         Verdict(
