@@ -129,7 +129,7 @@ class TestSensorTable:
                 }
                 for name, row in sensor_table.PAPER.items()
                 for k, error in zip(sensor_table.T0, row, strict=True)
-            ]  # fmt: skip
+            ]
         )
 
     def test_rows_are_compared_with_the_papers(self):

@@ -172,5 +172,5 @@ def _tell(outcome: Outcome, is_short: bool) -> None:
         click.echo(f"  {len(results.failures)} trials failed; all of them in {outcome.experiment.name}-failures.csv",
                    err=True)  # fmt: skip
     if not is_short:
-        for path in (outcome.records, *outcome.pictures):
+        for path in (outcome.records, *outcome.pictures.values()):
             click.echo(f"  {path}")

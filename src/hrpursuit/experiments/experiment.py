@@ -54,12 +54,13 @@ class Settings:
 
 @dataclass(frozen=True)
 class Table:
-    """Cells as text, the first column names the rows."""
+    """Cells as text, the first column names the rows; `part` is the name of the figure that it stands with."""
 
     title: str
     header: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+    part: str = ""
 
 
 @dataclass(frozen=True)
@@ -73,11 +74,14 @@ class Verdict:
     text : str
     is_paper : bool
         Whether the paper says it.
+    part : str
+        Name of the figure that it stands with.
     """
 
     agrees: bool | None
     text: str
     is_paper: bool = True
+    part: str = ""
 
     @property
     def word(self) -> str:
@@ -103,6 +107,11 @@ class Findings:
     figures: Mapping[str, Figure] = field(default_factory=dict)
     tables: Sequence[Table] = ()
     verdicts: Sequence[Verdict] = ()
+
+    @property
+    def parts(self) -> list[str]:
+        """Names of figures, with those of sentences and tables that have none, in the order of the sentences."""
+        return list(dict.fromkeys([item.part for item in (*self.verdicts, *self.tables)] + list(self.figures)))
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """The files of an experiment: rows as CSV, tables as CSV and figures as PNG and SVG, each whole or not at all."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +19,8 @@ class Outcome:
 
     Attributes
     ----------
-    pictures : tuple of path
-        PNG; an SVG stands beside each.
+    pictures : dict of str to path
+        PNG, by the name of the figure; an SVG stands beside each.
     records : path or None
         CSV of all rows.
     """
@@ -28,7 +28,7 @@ class Outcome:
     experiment: Experiment
     results: Results | None = None
     findings: Findings | None = None
-    pictures: tuple[Path, ...] = ()
+    pictures: dict[str, Path] = field(default_factory=dict)
     records: Path | None = None
     skipped: str | None = None
 
@@ -57,13 +57,13 @@ def write(experiment: Experiment, results: Results, findings: Findings, folder: 
     with replaced_when_done(records) as temporary:
         results.records.to_csv(temporary, index=False)
     _write_failures(results.failures, folder / f"{experiment.name}-failures.csv")
-    pictures = []
+    pictures = {}
     for name, figure in findings.figures.items():
         picture = folder / f"{experiment.name}{'-' if name else ''}{name}.png"
         save_figure(figure, picture)
         save_figure(figure, picture.with_suffix(".svg"))
-        pictures.append(picture)
-    return Outcome(experiment, results, findings, tuple(pictures), records)
+        pictures[name] = picture
+    return Outcome(experiment, results, findings, pictures, records)
 
 
 def _write_failures(failures: Sequence[Done], path: Path) -> None:

@@ -1,6 +1,7 @@
 """Statements of the paper, tried out: each part checks one of them by numbers that could contradict it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -55,8 +56,8 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
             continue
         findings = part.conclude(rows, settings)
         figures |= {f"{name}-{own}".rstrip("-"): figure for own, figure in findings.figures.items()}
-        tables += findings.tables
-        verdicts += findings.verdicts
+        tables += [replace(table, part=name) for table in findings.tables]
+        verdicts += [replace(verdict, part=name) for verdict in findings.verdicts]
     return Findings(figures, tables, verdicts)
 
 
