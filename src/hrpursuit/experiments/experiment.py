@@ -111,7 +111,8 @@ class Findings:
     @property
     def parts(self) -> list[str]:
         """Names of figures, with those of sentences and tables that have none, in the order of the sentences."""
-        return list(dict.fromkeys([item.part for item in (*self.verdicts, *self.tables)] + list(self.figures)))
+        named = [verdict.part for verdict in self.verdicts] + [table.part for table in self.tables]
+        return list(dict.fromkeys(named + list(self.figures)))
 
 
 @dataclass(frozen=True)
