@@ -88,27 +88,27 @@ class TestTimeTables:
         return pd.DataFrame(rows)
 
     def test_a_trial_measures_time_and_error(self):
-        found = time_by_atoms.run("ours", n_features=10, n_samples=1000, **FIXED)
+        found = time_by_atoms.EXPERIMENT.run("ours", n_features=10, n_samples=1000, **FIXED)
         assert 0 < found["seconds"] < 5
         assert found["error"] < 1e-12
 
     def test_sentences_follow_the_numbers(self):
         by_paper = sorted(time_by_atoms.PAPER, key=lambda name: time_by_atoms.PAPER[name][0])
         in_order = {name: 10.0 * (i + 1) for i, name in enumerate(by_paper)}
-        fast = time_by_atoms.conclude(self.records(0.1, in_order), Settings())
+        fast = time_by_atoms.EXPERIMENT.conclude(self.records(0.1, in_order), Settings())
         assert words(fast)[0] == "holds"
         assert "Faster" not in fast.verdicts[1].text
-        inexact = time_by_atoms.conclude(self.records(0.1, in_order, error=1e-3), Settings())
+        inexact = time_by_atoms.EXPERIMENT.conclude(self.records(0.1, in_order, error=1e-3), Settings())
         assert words(inexact)[0] == "fails"
-        slow = time_by_atoms.conclude(self.records(1e6, in_order), Settings())
+        slow = time_by_atoms.EXPERIMENT.conclude(self.records(1e6, in_order), Settings())
         assert "Faster than hrpursuit, but not exact" in slow.verdicts[1].text
         assert slow.verdicts[1].word == "note"
         others = self.records(0.1, in_order)
-        without = time_by_atoms.conclude(others[others.method != "ours"], Settings())
+        without = time_by_atoms.EXPERIMENT.conclude(others[others.method != "ours"], Settings())
         assert all("ratio" not in table.title for table in without.tables)
         assert len(without.verdicts) >= 1
         reverse = {name: 1 / seconds for name, seconds in in_order.items()}
-        findings = time_by_atoms.conclude(self.records(1e-6, reverse), Settings())
+        findings = time_by_atoms.EXPERIMENT.conclude(self.records(1e-6, reverse), Settings())
         assert "not the paper's in some cells" in findings.verdicts[1].text
 
 

@@ -9,15 +9,32 @@ from typing import Any
 import pandas as pd
 
 from hrpursuit.experiments.errors import SUCCESS, recovery_error
-from hrpursuit.experiments.experiment import Config, Findings, Settings, Table, Verdict
+from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Table, Verdict
 from hrpursuit.experiments.methods import JUDGED_BY_TRUTH, METHODS, OURS, chosen, fit_until_true, left_out, warm_up
-from hrpursuit.experiments.quirks import TRUTH
+from hrpursuit.experiments.quirks import MATCHING, TRUTH
 from hrpursuit.experiments.style import LINES, panels
 from hrpursuit.experiments.synthetic import draw, fit_seed, told
 
 SPARSITY = 0.2
 _EXACT = 1e-6  # median relative error of a method that recovers exactly
 Cell = tuple[int, int]  # atoms, samples
+
+
+def experiment(
+    name: str,
+    title: str,
+    in_paper: str,
+    cells: Sequence[Cell],
+    paper: Mapping[str, Sequence[float]],
+    by: str,
+    caption: str,
+) -> Experiment:
+    """A table over these cells, of which the column `by` varies; `paper` has the paper's seconds by method."""
+    return Experiment(
+        name, title, in_paper, lambda settings: plan(cells, settings), run,
+        lambda records, settings: conclude(records, settings, cells, paper, by, caption),
+        is_timed=True, compares=True, quirks=(MATCHING, TRUTH),
+    )  # fmt: skip
 
 
 def plan(cells: Sequence[Cell], settings: Settings) -> list[Config]:

@@ -1,15 +1,6 @@
 """CPU time of all methods against the number of atoms, with 1000 samples."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
-import pandas as pd
-
 from hrpursuit.experiments import timing
-from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings
-from hrpursuit.experiments.quirks import MATCHING, TRUTH
 
 CELLS = tuple((n_atoms, 1000) for n_atoms in (10, 20, 40, 50))
 #: Seconds in the paper's table, by method.
@@ -24,20 +15,7 @@ PAPER = {
     "l3-s1": (0.006, 0.010, 0.02, 0.03),
 }
 
-
-def plan(settings: Settings) -> list[Config]:
-    return timing.plan(CELLS, settings)
-
-
-def run(method: str, n_features: int, n_samples: int, trial: int, seed: int, quirks: Sequence[str]) -> dict[str, Any]:
-    return timing.run(method, n_features, n_samples, trial, seed, quirks)
-
-
-def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
-    return timing.conclude(records, settings, CELLS, PAPER, "n_features", "CPU time with 1000 samples, θ = .2")
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = timing.experiment(
     "time-by-atoms", "CPU time against the number of atoms", "Table: CPU time with L = 1000 and different N",
-    plan, run, conclude, is_timed=True, compares=True, quirks=(MATCHING, TRUTH),
+    CELLS, PAPER, by="n_features", caption="CPU time with 1000 samples, θ = .2",
 )  # fmt: skip

@@ -1,15 +1,6 @@
 """CPU time of all methods against the number of samples, with 20 atoms."""
 
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
-
-import pandas as pd
-
 from hrpursuit.experiments import timing
-from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings
-from hrpursuit.experiments.quirks import MATCHING, TRUTH
 
 CELLS = tuple((20, n_samples) for n_samples in (100, 2300, 4500, 10_000))
 #: Seconds in the paper's table, by method.
@@ -24,20 +15,7 @@ PAPER = {
     "l3-s1": (0.005, 0.016, 0.019, 0.07),
 }
 
-
-def plan(settings: Settings) -> list[Config]:
-    return timing.plan(CELLS, settings)
-
-
-def run(method: str, n_features: int, n_samples: int, trial: int, seed: int, quirks: Sequence[str]) -> dict[str, Any]:
-    return timing.run(method, n_features, n_samples, trial, seed, quirks)
-
-
-def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
-    return timing.conclude(records, settings, CELLS, PAPER, "n_samples", "CPU time with 20 atoms, θ = .2")
-
-
-EXPERIMENT = Experiment(
+EXPERIMENT = timing.experiment(
     "time-by-samples", "CPU time against the number of samples", "Table: CPU time with N = 20 and different L",
-    plan, run, conclude, is_timed=True, compares=True, quirks=(MATCHING, TRUTH),
+    CELLS, PAPER, by="n_samples", caption="CPU time with 20 atoms, θ = .2",
 )  # fmt: skip
