@@ -1,6 +1,5 @@
 """hrpursuit reproduce: the paper's figures and tables."""
 
-import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+import joblib
 
 from hrpursuit.cli.choice import chosen_methods, methods_option
 from hrpursuit.cli.report import print_table
@@ -90,7 +90,7 @@ def reproduce(
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; give a folder for the results.")
     out.mkdir(parents=True, exist_ok=True)
-    n_jobs = jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else jobs or os.cpu_count() or 1
+    n_jobs = jobs or joblib.cpu_count()
     start = time.perf_counter()
     outcomes = []
     with _telling_what_is_kept(out), Bars() as bars, Workers(n_jobs) as workers:
