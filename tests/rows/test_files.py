@@ -396,7 +396,7 @@ class TestBadInput:
 
     def test_options_that_a_kind_does_not_have(self, tmp_path):
         np.save(tmp_path / "x.npy", X)
-        self.refused(tmp_path / "x.npy", "no column names; leave out the columns a", columns=["a"])
+        self.refused(tmp_path / "x.npy", "no column names, so none can be chosen by name; got a", columns=["a"])
         self.refused(tmp_path / "x.npy", "no datasets; leave out 'a'", dataset="a")
         self.refused(X, "no column names", columns=["a"])
 
