@@ -24,7 +24,8 @@ EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 def commands() -> None:
     """Sparse coding with orthogonal and complete dictionaries.
 
-    Exit codes: 0 done, 1 the data or a file was not usable (one line says why), 2 wrong usage, 130 interrupted.
+    Exit codes: 0 done, 1 the data or a file was not usable (one line says why), 2 wrong usage, 3 a part failed and the
+    rest is there, 130 interrupted.
     """
 
 
