@@ -1,16 +1,16 @@
 """What the benchmarks share: the paper's scheme written plainly, timing, tables, the machine."""
 
 import os
-import platform
 import time
 import warnings
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
+
+from hrpursuit.experiments.machine import machine, versions
 
 threadpool_limits(1)  # one thread each, so that ratios mean something
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -18,15 +18,8 @@ warnings.simplefilter("ignore", ConvergenceWarning)
 
 def describe_machine() -> None:
     """One line on what the figures were measured with."""
-    model = platform.processor() or platform.machine()
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        names = [
-            line.split(":")[1].strip() for line in cpuinfo.read_text().splitlines() if line.startswith("model name")
-        ]
-        model = names[0] if names else model
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn", "numba"))
-    print(f"machine: {model}, {os.cpu_count()} cores; Python {platform.python_version()}, {packages}; ", end="")
+    packages = versions("numpy", "scipy", "scikit-learn", "numba")
+    print(f"machine: {machine()}, {os.cpu_count()} cores, {packages}; ", end="")
     print(f"threads: {max(library['num_threads'] for library in threadpool_info())}")
 
 

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from hrpursuit.baselines.base import SquareBaseline, constraints
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.coding import codes_block
+from hrpursuit.core.evaluate import gram
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResult
 from hrpursuit.estimators.base import Coder
@@ -24,10 +25,6 @@ def _sums_block(X: Array, W: Array, n_nonzero: int) -> tuple[Array, float]:
     """Z^T X and the squared norm of the thresholded codes Z of a block."""
     Z = codes_block(X, W.T.astype(X.dtype, copy=False), n_nonzero)
     return Z.T @ X, float(np.vdot(Z, Z))
-
-
-def _gram_block(X: Array) -> tuple[Array]:
-    return (X.T @ X,)
 
 
 @dataclass(frozen=True)
@@ -97,7 +94,7 @@ def transform_learning(
     callback: Callback | None = None,
 ) -> SolverResult:
     """From the transform W: threshold the codes, then fit the transform to them, and so on."""
-    (G,) = rows.sum(_gram_block)
+    G = gram(rows)
     with one_blas_thread():  # matrices too small to share
         for n_iter in range(1, max_iter + 1):
             C, energy = rows.sum(_sums_block, W, n_nonzero)

@@ -8,20 +8,17 @@ import click
 from hrpursuit.cli.choice import chosen_methods, methods_option
 from hrpursuit.cli.data import reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.report import json_option, print_json, print_table
+from hrpursuit.cli.report import EXIT_SOME_FAILED, check_picture, json_option, print_json, print_table
 from hrpursuit.experiments.comparison import Compared, default_n_nonzero, draw, prepare
 from hrpursuit.experiments.comparison import compare as compare_methods
 from hrpursuit.experiments.methods import METHODS, OURS, installed, missing
 from hrpursuit.experiments.style import figure_style
-from hrpursuit.files import check_writable
 from hrpursuit.plots import save_figure
 from hrpursuit.progress import Bars
 from hrpursuit.rows import open_rows
 from hrpursuit.rows.csv import Header
 from hrpursuit.rows.optional import needed
 from hrpursuit.rows.survey import survey
-
-EXIT_SOME_FAILED = 3
 
 
 @click.command()
@@ -56,9 +53,7 @@ def compare(
 
     Exit code 3: a method failed; the others are there.
     """
-    if out.suffix.lower() not in {".png", ".svg", ".pdf"}:
-        raise ValueError(f"{out}: expected a name that ends in .png, .svg or .pdf; got {out.suffix or 'none'!r}.")
-    check_writable(out, data)
+    check_picture(out, data)
     needed("matplotlib", "Pictures", "plots")  # before the work, not after
     names = chosen_methods(methods) or installed()
     chosen = [name.strip() for name in columns.split(",") if name.strip()]

@@ -9,10 +9,9 @@ import click
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
-from hrpursuit.cli.report import json_option, print_json, print_table
+from hrpursuit.cli.report import check_picture, json_option, print_json, print_table
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators.compilation import compile_kernels
-from hrpursuit.files import check_writable
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import plot_against_truth, save_figure
 from hrpursuit.progress import Bars
@@ -30,9 +29,7 @@ SCHEMES: dict[Literal["paper", "exact"], str] = {"paper": "the paper's scheme", 
 @json_option
 def demo(out: Path, seed: int, as_json: bool) -> None:
     """Learn 50 atoms from 500 samples with the paper's scheme and with ours, and draw both against the truth."""
-    if out.suffix.lower() not in {".png", ".svg", ".pdf"}:
-        raise ValueError(f"{out}: expected a name that ends in .png, .svg or .pdf; got {out.suffix or 'none'!r}.")
-    check_writable(out)
+    check_picture(out)
     compile_kernels()
     for scheme in SCHEMES:  # so that no time is that of a first call
         HRP(scheme=scheme, max_iter=1000).fit(make_sparse_coded(40, 4, sparsity=0.3, random_state=0)[0])

@@ -2,13 +2,24 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
 from rich.console import Console
 from rich.table import Table
 
+from hrpursuit.files import check_writable
+
+EXIT_SOME_FAILED = 3  # of trials or methods; the others are there
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+
+
+def check_picture(out: Path, *inputs: Path) -> None:
+    """Refuse a picture of an unknown kind, or one that cannot be written: before the work, not after."""
+    if out.suffix.lower() not in {".png", ".svg", ".pdf"}:
+        raise ValueError(f"{out}: expected a name that ends in .png, .svg or .pdf; got {out.suffix or 'none'!r}.")
+    check_writable(out, *inputs)
 
 
 def print_json(report: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ import click
 import joblib
 
 from hrpursuit.cli.choice import chosen_methods, methods_option
-from hrpursuit.cli.report import print_table
+from hrpursuit.cli.report import EXIT_SOME_FAILED, print_table
 from hrpursuit.experiments.experiment import Experiment, Scale, Settings
 from hrpursuit.experiments.output import Outcome, conclude, write
 from hrpursuit.experiments.quirks import NOISE, QUIRKS
@@ -21,8 +21,6 @@ from hrpursuit.experiments.runner import run_trials
 from hrpursuit.experiments.style import figure_style
 from hrpursuit.experiments.workers import Workers
 from hrpursuit.progress import Bars
-
-EXIT_SOME_FAILED = 3
 
 
 @click.command()
