@@ -73,7 +73,7 @@ def test_an_index_survives_in_chunks(index, name, chunk_rows):
         back.decode(kind.encode(chunk, place * chunk_rows), place * chunk_rows, len(chunk))
         for place, chunk in enumerate(chunks)
     ] or [back.decode(b"", 0, 0)]
-    joined = sum(parts, []) if kind.kind == "text" else np.concatenate(parts)
+    joined = [label for part in parts for label in part] if kind.kind == "text" else np.concatenate(parts)
     assert_index_equal(back.index(joined), index, exact=True)
     assert getattr(back.index(joined), "freq", None) == getattr(index, "freq", None)
 
