@@ -38,7 +38,11 @@ def choose_target(
     """The one target that was given, checked. Raises ValueError if there is none, or more than one."""
     if not isinstance(lossless, bool):
         raise ValueError(f"lossless must be True or False; got {lossless!r}.")
-    given = [name for name, value in (("rmse", rmse), ("max_error", max_error), ("n_nonzero", n_nonzero)) if value is not None]
+    given = [
+        name
+        for name, value in (("rmse", rmse), ("max_error", max_error), ("n_nonzero", n_nonzero))
+        if value is not None
+    ]
     given += ["lossless"] * lossless
     if len(given) != 1:
         came = " and ".join(given) if given else "none"

@@ -34,7 +34,7 @@ def unpack(data: bytes, n_rows: int, dtypes: list[np.dtype]) -> list[np.ndarray]
         for places in _groups(dtypes):
             bits = _unpack_bits(cursor, n_rows, len(places), dtypes[places[0]].itemsize)
             for place, column in zip(places, bits.T, strict=True):
-                if dtypes[place] == bool and column.size and column.max() > 1:
+                if dtypes[place].kind == "b" and column.size and column.max() > 1:
                     raise DamagedFile("a truth value is neither 0 nor 1")
                 columns[place] = np.ascontiguousarray(column).view(dtypes[place])
         cursor.end()
