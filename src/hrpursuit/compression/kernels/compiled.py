@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 #: Kernels run as plain Python, on integers that check for overflow.
 IS_PLAIN = bool(config.DISABLE_JIT)
 compiled = njit(cache=True, nogil=True, error_model="numpy")
+#: For what is called for every bit: models are many arrays, and handing them over takes longer than such a function.
+inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
@@ -41,6 +43,11 @@ setattr(Integer, "__abs__", lambda self: Integer(abs(int(self))))  # noqa: B010
 def integers(shape: int | tuple[int, ...], fill: int = 0) -> NDArray[Any]:
     """An array of 64-bit integers; of checked Python integers where kernels are not compiled."""
     return as_integers(np.full(shape, fill, dtype=np.int64))
+
+
+def as_table(values: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """A copy of small integers in few bytes each, so that more of them are near."""
+    return as_integers(values) if IS_PLAIN else np.array(values, dtype=dtype, order="C")
 
 
 def as_integers(values: NDArray[Any]) -> NDArray[Any]:
