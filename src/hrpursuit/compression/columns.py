@@ -42,7 +42,10 @@ class Schema:
         if self.names is None:
             return b""
         attrs = json.dumps(self.attrs, separators=(",", ":")) if self.attrs else ""
-        return shorter(self.names.to_bytes() + self.labels.to_bytes() + text(attrs))
+        data = self.names.to_bytes() + self.labels.to_bytes() + text(attrs)
+        if len(data) > MAX_DESCRIPTION:
+            raise ValueError(f"names and attrs take {len(data)} bytes, at most {MAX_DESCRIPTION} are possible.")
+        return shorter(data)
 
     @classmethod
     def read(cls, data: bytes, n_columns: int) -> "Schema":

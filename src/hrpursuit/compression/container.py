@@ -49,7 +49,10 @@ class Header:
         if schema.is_frame:
             description = schema.to_bytes()
             body += varint(len(description)) + description
-        out = MAGIC + varint(len(body + self.shared)) + body + self.shared
+        body += self.shared
+        if len(body) > MAX_HEADER:
+            raise ValueError(f"the header takes {len(body)} bytes, at most {MAX_HEADER} are possible.")
+        out = MAGIC + varint(len(body)) + body
         return out + _checksum(out)
 
     @classmethod
