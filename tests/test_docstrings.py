@@ -6,7 +6,7 @@ import re
 import pytest
 
 import hrpursuit
-from hrpursuit import HRP, MiniBatchHRP, baselines, datasets, estimators, metrics, plots
+from hrpursuit import HRP, MiniBatchHRP, baselines, compression, datasets, estimators, metrics, plots
 from hrpursuit.datasets import make_sparse_coded
 
 PUBLIC = {
@@ -15,6 +15,7 @@ PUBLIC = {
         (hrpursuit, hrpursuit.__all__),
         (estimators, estimators.__all__),
         (baselines, baselines.__all__),
+        (compression, compression.__all__),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
         (plots, ["plot_against_truth"]),
