@@ -15,7 +15,7 @@ PUBLIC = {
         (hrpursuit, hrpursuit.__all__),
         (estimators, estimators.__all__),
         (baselines, baselines.__all__),
-        (compression, compression.__all__),
+        (compression, [name for name in compression.__all__ if not name.startswith("Damaged")]),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
         (plots, ["plot_against_truth"]),
@@ -26,7 +26,7 @@ ESTIMATORS = [HRP, MiniBatchHRP]
 BASELINES = [getattr(baselines, name) for name in baselines.__all__]
 METHODS = {
     f"{cls.__name__}.{name}": getattr(cls, name)
-    for cls in ESTIMATORS
+    for cls in [*ESTIMATORS, compression.Decoder, compression.Encoder]
     for name in dir(cls)
     if not name.startswith("_") and getattr(getattr(cls, name), "__module__", "").startswith("hrpursuit")
 }
