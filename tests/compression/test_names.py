@@ -87,3 +87,13 @@ def test_any_bytes_are_names_or_damage(data, n_columns):
     except DamagedFile:
         return
     assert len(names.values) == n_columns
+
+
+def test_many_names_are_one_group_and_no_bomb():
+    index = pd.Index([f"a rather long name of a sensor in a room, number {i}" for i in range(2**16)])
+    data = Names.of(index).to_bytes()
+    assert len(data) < 80
+    assert list(Names.read(Cursor(data), 2**16).values) == list(index)
+    bomb = b"\x02\x00" + (b"\x00" + b"\xff\xff\x03" + b"x" * 65535 + b"\x80\x80\x04") * 2
+    with pytest.raises(DamagedFile, match="too much memory"):
+        Names.read(Cursor(bomb), 2**20)

@@ -83,7 +83,7 @@ def test_narrower_types_are_taken_wider_ones_refused():
     encoder.append(np.full((1, 2), 2**53))
     with pytest.raises(ValueError, match="column 0 was float64 in the first rows and is int64 now"):
         encoder.append(np.full((1, 2), 2**53 + 1))
-    with pytest.raises(ValueError, match="is complex128|complex"):
+    with pytest.raises(ValueError, match="complex128"):
         encoder.append(np.full((1, 2), 1j))
     assert decompress(encoder.finish()).tolist() == [[0, 0], [0, 0], [1, 1], [2**53] * 2]
 

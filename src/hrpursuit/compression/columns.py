@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from hrpursuit.compression.dtypes import NUMPY, check_type, coded_type, from_coded, to_coded
 from hrpursuit.compression.errors import damage
 from hrpursuit.compression.labels import LabelKind, Labels, labels_of
 from hrpursuit.compression.layout import Cursor, shorter, text, unpacked
 from hrpursuit.compression.names import Names
-from hrpursuit.compression.types import NUMPY, check_type, coded_type, from_coded, to_coded
 from hrpursuit.rows.optional import needed
 
 MAX_COLUMNS = 2**20
@@ -42,16 +42,19 @@ class Schema:
         if self.names is None:
             return b""
         attrs = json.dumps(self.attrs, separators=(",", ":")) if self.attrs else ""
-        return shorter(self.names.to_bytes() + self.labels.to_bytes() + text(attrs))
+        data = self.names.to_bytes() + self.labels.to_bytes() + text(attrs)
+        if len(data) > MAX_DESCRIPTION:
+            raise ValueError(f"names and attrs take {len(data)} bytes, at most {MAX_DESCRIPTION} are possible.")
+        return shorter(data)
 
     @classmethod
-    def read(cls, data: bytes, kinds: list[str]) -> "Schema":
-        """What `to_bytes` gave, if it was not nothing."""
+    def read(cls, data: bytes, n_columns: int) -> "Schema":
+        """What `to_bytes` gave, if it was not nothing; the types of the columns are for the caller to add."""
         with damage("the description of the table"):
             cursor = Cursor(unpacked(data, MAX_DESCRIPTION))
-            names, labels, attrs = Names.read(cursor, len(kinds)), LabelKind.read(cursor), cursor.text()
+            names, labels, attrs = Names.read(cursor, n_columns), LabelKind.read(cursor), cursor.text()
             cursor.end()
-            schema = cls(kinds, names, labels, json.loads(attrs) if attrs else {})
+            schema = cls([], names, labels, json.loads(attrs) if attrs else {})
             if not isinstance(schema.attrs, dict):
                 raise ValueError("the attributes are no dictionary")
         return schema

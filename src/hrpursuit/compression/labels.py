@@ -92,7 +92,11 @@ class LabelKind:
 
     def even(self, first_row: int, n_rows: int) -> np.ndarray:
         """The labels of these rows if they count on."""
-        steps = np.arange(first_row, first_row + n_rows, dtype=np.uint64)
+        return self.even_at(np.arange(first_row, first_row + n_rows))
+
+    def even_at(self, rows: Any) -> np.ndarray:
+        """The same for any rows."""
+        steps = np.asarray(rows, np.uint64)
         return (np.uint64(self.start % _WRAP) + np.uint64(self.step % _WRAP) * steps).view(np.int64)
 
     def encode(self, labels: Labels, first_row: int) -> bytes:
@@ -101,7 +105,10 @@ class LabelKind:
             return b""
         if self.kind == "text":
             parts = [label.encode("utf-8", "surrogatepass") for label in labels]
-            return shorter(varints(map(len, parts)) + b"".join(parts))
+            data = varints(map(len, parts)) + b"".join(parts)
+            if len(data) > _MAX_BYTES:
+                raise ValueError(f"the labels of {len(labels)} rows take {len(data)} bytes; give fewer chunk_rows.")
+            return shorter(data)
         if self.kind == "float":
             return verbatim.pack([labels])
         first = np.diff(labels, prepend=labels.dtype.type(0))

@@ -8,8 +8,8 @@ import numpy as np
 from hrpursuit.compression.chunk_coder import ChunkCoder
 from hrpursuit.compression.columns import Schema, Table, take_apart
 from hrpursuit.compression.container import Writer, fitting_chunk_rows
+from hrpursuit.compression.dtypes import NUMPY
 from hrpursuit.compression.targets import check_settings, choose_target
-from hrpursuit.compression.types import NUMPY
 
 
 class Encoder:
@@ -158,7 +158,7 @@ def _fitted(table: Table, schema: Schema, n_before: int) -> Table:
 
 
 def _holds(first: str, kind: str, column: np.ndarray) -> bool:
-    """Whether the type of the first rows has all values of this column; whole numbers without a gap may become floats."""
+    """Whether the type of the first rows has all values of this column; whole numbers may become floats."""
     if kind not in NUMPY or first not in NUMPY or not np.can_cast(kind, first, "safe"):
         return False
     too_wide = first == "float64" and kind in ("int64", "uint64")
