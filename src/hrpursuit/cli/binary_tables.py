@@ -21,7 +21,8 @@ class NumPyTable:
         source = open_npy(path)  # says what is wrong with it
         self.name = name
         self.n_rows: int | None = source.n_rows
-        self._path, self.memory = path, path.stat().st_size
+        self._path = path
+        self.n_bytes = self.memory = path.stat().st_size
 
     def read(self) -> Any:
         return np.load(self._path, allow_pickle=False)
@@ -56,6 +57,7 @@ class ParquetTable:
                 raise DataError(f"{name}: column {column!r} holds {kind}, not numbers; leave it out.")
         n_rows: int = self._file.metadata.num_rows
         self.n_rows: int | None = n_rows
+        self.n_bytes = path.stat().st_size
         self.memory = n_rows * len(self.columns) * 8
         self._with_gaps = self._columns_with_gaps()
 

@@ -31,7 +31,8 @@ class CSVTable:
         self._compute = needed("pyarrow.compute", "CSV files", "files")
         self._pandas = needed("pandas", "Tables with names", "cli")
         self.path, self.name = path, name
-        self.memory = 2 * path.stat().st_size
+        self.n_bytes = path.stat().st_size
+        self.memory = 2 * self.n_bytes
         layout = look_at(path, header)
         is_row = header == "auto" and time_pattern(layout.fields[0]) and all(map(is_cell, layout.fields[1:]))
         if is_row:

@@ -4,6 +4,7 @@ import csv
 import io
 import re
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ ATTRIBUTE = "csv"  # of a DataFrame: what of its text is not as `Style()` says
 NO_CELL = 99  # decimals of a column that has no number yet
 _TIME = re.compile(r"\d{4}-\d\d-\d\d(?:([T ])\d\d:\d\d(?::\d\d(?:\.(\d{3}|\d{6}|\d{9}))?)?)?(Z|[+-]\d\d:?\d\d)?")
 _UNITS = {10: "D", 16: "m", 19: "s", 23: "ms", 26: "us", 29: "ns"}  # by the length of the text
+_ZONE = re.compile(r"(?:Z|[+-]\d\d:?\d\d)?$")
 _PLAIN_TIME = "YYYY-MM-DD HH:MM:SS"
 
 
@@ -31,21 +33,21 @@ def time_pattern(text: str) -> str | None:
 
 
 def time_texts(index: Any, pattern: str | None) -> np.ndarray[Any, Any]:
-    """Time stamps (a DatetimeIndex) in the form of a pattern, or in the shortest that says all, down to seconds."""
-    zoned = index.tz is not None
-    length, zone = len(_PLAIN_TIME), "+00:00" if zoned else ""
-    if pattern is not None:
-        zone = pattern[re.match(r"[-YMDTHSf:. ]*[YMDHSf]", pattern).end() :]  # type: ignore[union-attr]
-        length = len(pattern) - len(zone)
-    local = index.tz_convert(None if zone in ("Z", "+00:00", "+0000") else index.tz) if zoned else index
-    moments: Any = (local.tz_localize(None) if local.tz is not None else local).to_numpy()
+    """Time stamps (a DatetimeIndex) in the form of a pattern; in a finer one if that would not say all."""
+    zone = "" if index.tz is None else "+00:00"
     if pattern is None:
-        unit = next(unit for unit in ("s", "ms", "us", "ns") if np.all(moments == moments.astype(f"M8[{unit}]")))
         pattern = _PLAIN_TIME
     else:
-        unit = _UNITS[length]
+        zone = _ZONE.search(pattern).group()  # type: ignore[union-attr]
+        pattern = pattern.removesuffix(zone)
+    if index.tz is not None:
+        offset = datetime.strptime(zone or "Z", "%z").tzinfo
+        index = index.tz_convert(offset).tz_localize(None)
+    moments: Any = index.to_numpy()
+    units = list(_UNITS.values())[list(_UNITS).index(len(pattern)) :]
+    unit = next(unit for unit in units if unit == "ns" or np.all(moments == moments.astype(f"M8[{unit}]")))
     texts = np.datetime_as_string(moments, unit=unit)  # type: ignore[call-overload]
-    if pattern[10:11] == " ":
+    if pattern[10:11] != "T":
         texts = np.char.replace(texts, "T", " ")
     return np.char.add(texts, zone) if zone else texts
 
@@ -117,7 +119,8 @@ class CSVWriter:
         else:
             readings = list(np.asarray(table).T)
         has_index = bool(columns)
-        columns += [self._cells(*pair, bare=len(readings) == 1 and not has_index) for pair in zip(readings, style.decimals, strict=True)]  # fmt: skip  # noqa: E501
+        gap = style.gap or ("NaN" if len(readings) == 1 and not has_index else "")  # an empty line is no row
+        columns += [self._cells(*pair, gap) for pair in zip(readings, style.decimals, strict=True)]
         if self._is_first and self._names is not None and style.header:
             label = [str(table.index.name) if table.index.name is not None else ""] if has_index else []
             line = io.StringIO()
@@ -133,7 +136,7 @@ class CSVWriter:
             return self._arrow.array(time_texts(index, self._style.time), self._arrow.string())
         return self._arrow.array(index.to_numpy()).cast(self._arrow.string())
 
-    def _cells(self, values: np.ndarray[Any, Any], decimals: int, *, bare: bool) -> Any:
+    def _cells(self, values: np.ndarray[Any, Any], decimals: int, gap: str) -> Any:
         """Shortest text that gives the same number back, with no fewer decimals than the column had."""
         arrow, compute = self._arrow, self._compute
         if values.dtype == bool:
@@ -152,7 +155,6 @@ class CSVWriter:
             texts = compute.binary_join_element_wise(texts, arrow.array(endings, arrow.string()), "")
         if self._style.point != ".":
             texts = compute.replace_substring(texts, ".", self._style.point)
-        gap = self._style.gap or ("NaN" if bare else "")  # a line of nothing would not count as a row
         return compute.if_else(arrow.array(np.isnan(values)), gap, texts)
 
 

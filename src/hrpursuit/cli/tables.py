@@ -4,6 +4,7 @@ One row a moment, one column a sensor, NaN where there is a gap. `read_table` gi
 piece by piece.
 """
 
+import os
 import shutil
 import sys
 import tempfile
@@ -27,6 +28,7 @@ class TableFile(Protocol):
 
     name: str
     n_rows: int | None  # None: not known before all is read
+    n_bytes: int  # of the file
     memory: int  # bytes that the whole table takes, roughly
 
     def read(self) -> Any:
@@ -108,9 +110,12 @@ def output_file(path: str | Path) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="hrpursuit-") as folder:
         file = Path(folder) / "output"
         yield file
-        with file.open("rb") as written:
-            shutil.copyfileobj(written, sys.stdout.buffer, 1 << 20)
-        sys.stdout.buffer.flush()
+        try:
+            with file.open("rb") as written:
+                shutil.copyfileobj(written, sys.stdout.buffer, 1 << 20)
+            sys.stdout.buffer.flush()
+        except BrokenPipeError:  # the reader has all that it wants; what is left in the buffer goes nowhere
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def check_output(path: str | Path, *inputs: str | Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
