@@ -17,7 +17,7 @@ PUBLIC = {
         (baselines, baselines.__all__),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
-        (plots, ["plot_against_truth"]),
+        (plots, ["plot_against_truth", "plot_readings"]),
     ]
     for name in names
 }

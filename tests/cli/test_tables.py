@@ -143,6 +143,8 @@ class TestAirly:
         ("a,b\n1,2\n3\n", "line 3 has 1 cells where the first has 2"),
         ("a,b\n1,2\n3,word\n", "column 'b' holds 'word' in row 2, not a number"),
         ("time,b\n2017-10-01,2\nlater,3\n", "column 'time' holds 'later' in row 2, not an ISO 8601 time stamp"),
+        ("time,b\n2017-10-01,2\n,3\n", "column 'time' holds '' in row 2, not an ISO 8601 time stamp"),
+        ("hour,b\n0,2\n1,3\n2,4\nx,5\n", "column 'hour' holds 'x' in row 4, not a number"),
         ("a,a\n1,2\n", "several columns named 'a'"),
         ("time\n2017-10-01\n", "no column of readings"),
         ("a;b\n1,5;2.5\n", "holds '2.5' in row 1, not a number with a decimal comma"),

@@ -30,7 +30,7 @@ WHOLE_BYTES = 512 << 20  # of memory: larger tables are read and written chunk b
 @click.option("--effort", type=click.Choice(["fast", "default"]), default="default", show_default=True)
 @click.option("--basis", type=click.Choice(["adaptive", "hrp", "pca", "dct"]), default="adaptive", show_default=True,
               help="Over the sensors; adaptive needs no bytes and is the smallest.")  # fmt: skip
-@click.option("--chunk-rows", type=click.IntRange(min=1), default=1000, show_default=True,
+@click.option("--chunk-rows", type=click.IntRange(1, 65536), default=1000, show_default=True,
               help="Rows that are decoded together.")  # fmt: skip
 @click.option("--stream", is_flag=True, help="Chunk by chunk with little memory, whatever the size of DATA.")
 @table_options

@@ -47,7 +47,7 @@ class CSVTable:
         self.columns = chosen_columns([field for field in self.fields if field != self.index], quantity, name)
         self.style.decimals = [NO_CELL] * len(self.columns)
         self.style.index = self.index == ""
-        self._rows_before = 0
+        self._rows_before, self._zone = 0, None
 
     def read(self) -> Any:
         """The whole table."""
@@ -170,6 +170,12 @@ class CSVTable:
             raise self._fault(texts, self.index, "an ISO 8601 time stamp", time_pattern) from error
         if labels.hasnans:
             raise self._fault(texts, self.index, "an ISO 8601 time stamp", time_pattern)
+        coarse = labels.as_unit("us")  # the same in every piece, if it can be
+        labels = coarse if np.all(coarse == labels) else labels.as_unit("ns")
+        if self._rows_before == 0:
+            self._zone = labels.tz
+        elif labels.tz != self._zone and self._zone is not None and labels.tz is not None:
+            labels = labels.tz_convert(self._zone)
         if self.style.time and not np.array_equal(time_texts(labels, self.style.time), np.array(strings, dtype=str)):
             self.style.time = ""  # of several forms: they will have one
         return labels
@@ -211,8 +217,9 @@ class CSVTable:
         return min(compute.min(compute.if_else(compute.less(places, 0), 0, after)).as_py(), NO_CELL - 1)
 
     def _fault(self, texts: Any, name: str | None, what: str, is_good: Any) -> DataError:
+        gaps = () if name == self.index else GAPS
         row, text = next(
-            (i, text) for i, text in enumerate(texts.to_pylist()) if text not in GAPS and not is_good(text)
+            (i, text) for i, text in enumerate(texts.to_pylist()) if text not in gaps and not is_good(text)
         )
         shown = f"{name!r}" if self.layout.has_names else f"{int(name or 0) + 1}"
         return DataError(

@@ -65,6 +65,7 @@ def _tell(
     as_json: bool,
 ) -> None:
     n_chunks = len(decoder.chunks)
+    word = "chunk" if n_chunks == 1 else "chunks"
     if as_json:
         report: dict[str, Any] = {"compressed": str(compressed), "is_whole": not decoder.damage, "is_kept": None}
         if found is not None:
@@ -76,9 +77,7 @@ def _tell(
     elif faults:
         click.echo(f"{compressed} is whole, but does not agree with {against}:")
     else:
-        click.echo(
-            f"{compressed} is whole: {n_rows:,} rows in {n_chunks:,} {'chunk' if n_chunks == 1 else 'chunks'}, all checksums right."
-        )
+        click.echo(f"{compressed} is whole: {n_rows:,} rows in {n_chunks:,} {word}, all checksums right.")
     for fault in faults:
         click.echo(f"  {fault}")
     if found is not None and not faults:
