@@ -17,6 +17,7 @@ LAYERS = [
     ["datasets"],
     ["estimators"],
     ["baselines"],
+    ["compression"],
     ["versions", "plots"],
     ["experiments"],
     ["cli"],
