@@ -96,6 +96,9 @@ class TestIndex:
         text = "a,when,b\n1,5,2\n2,3,3\n"
         assert list(of_text(tmp_path, text, index="when").index) == [5, 3]
         assert of_text(tmp_path, "hour,b\n0,2\n1,3\n", index=False).shape == (2, 2)
+        quoted = 'place,b\n"Nowa Huta, east",2\nWawel,3\n'
+        write_table(tmp_path / "y.csv", of_text(tmp_path, quoted, index="place"))
+        assert (tmp_path / "y.csv").read_text() == quoted
         with pytest.raises(DataError, match="no column 'hour'; it has a, when, b"):
             of_text(tmp_path, text, index="hour")
 

@@ -43,6 +43,7 @@ class CSVTable:
             if self.fields.count(field) > 1:
                 raise DataError(f"{name} has several columns named {field!r}; each needs a name of its own.")
         self.style = Style(layout.delimiter, layout.decimal_point, layout.has_names)
+        self._has_text = False
         self.index = self._find_index(index)
         self.columns = chosen_columns([field for field in self.fields if field != self.index], quantity, name)
         self.style.decimals = [NO_CELL] * len(self.columns)
@@ -131,9 +132,10 @@ class CSVTable:
         self.style.time = time_pattern(texts[0].as_py())
         if self.style.time is not None:
             return field
-        if isinstance(asked, str):
-            return field
         is_whole = self._compute.all(self._compute.match_substring_regex(texts, r"^-?\d{1,18}$")).as_py()
+        if isinstance(asked, str):
+            self._has_text = not is_whole
+            return field
         named = self.layout.has_names and looks_like_counter(field) and len(self.fields) > 1
         grows = is_whole and np.all(np.diff(texts.cast(self._arrow.int64()).to_numpy()) > 0)
         return field if named and grows else None
@@ -155,6 +157,8 @@ class CSVTable:
     def _labels(self, cells: Any) -> Any:
         pandas = self._pandas
         texts = self._compute.utf8_trim_whitespace(cells)
+        if self._has_text:
+            return pandas.Index(texts.to_pylist())
         if self.style.time is None:
             try:
                 return pandas.Index(texts.cast(self._arrow.int64()).to_numpy())

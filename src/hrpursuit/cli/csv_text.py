@@ -129,7 +129,14 @@ class CSVWriter:
         self._is_first = False
         texts = arrow.table(columns, names=[str(i) for i in range(len(columns))])
         options = self._csv.WriteOptions(include_header=False, delimiter=style.delimiter, quoting_style="none")
-        self._csv.write_csv(texts, self._file, options)
+        try:
+            self._csv.write_csv(texts, self._file, options)
+        except arrow.ArrowException:  # labels that need quotes
+            lines = io.StringIO()
+            csv.writer(lines, delimiter=style.delimiter, lineterminator="\n").writerows(
+                zip(*texts.to_pydict().values(), strict=True)
+            )
+            self._file.write(lines.getvalue().encode())
 
     def _labels(self, index: Any) -> Any:
         if hasattr(index, "tz"):

@@ -1,18 +1,18 @@
 """hrpursuit decompress: the table back."""
 
 from collections.abc import Iterator
+from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
 import click
 
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import TABLES
+from hrpursuit.cli.options import TABLES, told_of
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.cli.tables import DASH, as_file, check_output, write_table
 from hrpursuit.compression import Decoder
 from hrpursuit.progress import Bars
-from hrpursuit.rows.optional import needed
 
 
 @click.command()
@@ -33,15 +33,23 @@ def decompress(compressed: Path, out: Path, start: str | None, stop: str | None,
     check_output(out, compressed)
     with (
         as_file(compressed) as file,
+        told_of(compressed),
         Decoder(file, damaged=damaged) as decoder,
         Bars(not as_json, stop_if_interrupted) as bars,
     ):
         if start is None and stop is None:
             tables: Any = _counted(decoder, bars)
         else:
-            tables = decoder.read(*(_label(text, decoder, is_end) for text, is_end in ((start, False), (stop, True))))
-        n_rows = write_table(out, tables, names=decoder.columns, attrs=decoder.attrs)
-        report = {"table": str(out), "n_rows": n_rows, "n_columns": decoder.n_columns, "damage": list(decoder.damage)}
+            tables = decoder.read(_label(start, decoder), _label(stop, decoder))
+        n_rows = write_table(out, tables, attrs=decoder.attrs)
+        report: dict[str, Any] = {
+            "table": str(out),
+            "n_rows": n_rows,
+            "n_columns": decoder.n_columns,
+            "damage": list(decoder.damage),
+        }
+    for what in report["damage"]:
+        click.echo(f"note: {what}", err=True)
     to_pipe = str(out) == DASH
     if as_json:
         print_json(report, err=to_pipe)
@@ -57,25 +65,18 @@ def _counted(decoder: Decoder, bars: Bars) -> Iterator[Any]:
             n_done += len(chunk)
             show(n_done)
             yield chunk
+    if n_done == 0 and decoder.damage:
+        raise ValueError(f"no whole chunk is left: {'; '.join(decoder.damage)}.")
+    if n_done == 0:
+        yield decoder.read()  # names without rows
 
 
-def _label(text: str | None, decoder: Decoder, is_end: bool) -> Any:
-    """A label of the index as its own kind."""
-    if text is None:
-        return None
-    first: Any = next((chunk.first for chunk in decoder.chunks), None)
-    if not hasattr(first, "tzinfo"):
-        try:
-            return int(text)
-        except ValueError as error:
-            raise ValueError(f"the index holds numbers, as {first}; got {text!r} for --from or --to.") from error
-    pandas = needed("pandas", "Tables with names", "cli")
+def _label(text: str | None, decoder: Decoder) -> Any:
+    """A label as the index has them; time stamps and texts stay as they are."""
+    first = next((chunk.first for chunk in decoder.chunks), None)
+    if text is None or not isinstance(first, Real):
+        return text
     try:
-        label = pandas.Timestamp(text)
+        return int(text) if isinstance(first, Integral) else float(text)
     except ValueError as error:
-        raise ValueError(f"expected a time stamp as {first} for --from and --to; got {text!r}.") from error
-    if is_end and len(text) == len("2017-10-01"):
-        label += pandas.Timedelta(days=1) - pandas.Timedelta(1, "ns")
-    if first.tzinfo is not None and label.tzinfo is None:
-        label = label.tz_localize(first.tzinfo)
-    return label
+        raise ValueError(f"the index holds numbers, from {first} on; got {text!r} for --from or --to.") from error

@@ -7,10 +7,10 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import chosen_index, in_words, table_options
+from hrpursuit.cli.options import chosen_index, in_words, table_options, told_of
 from hrpursuit.cli.report import json_option, print_json, print_table
 from hrpursuit.cli.tables import as_file, opened
-from hrpursuit.compression import Decoder, describe
+from hrpursuit.compression import Decoder, Description, describe
 
 _BAR = 24  # characters of the longest
 
@@ -30,11 +30,9 @@ def inspect(
 ) -> None:
     """Show what COMPRESSED holds and where its bytes are; with --against also the error of each sensor."""
     found: Agreement | None = None
-    with as_file(compressed) as file:
-        description = describe(file)
-        with Decoder(file) as decoder:
-            head = next(iter(decoder), None)
-            facts = _facts(decoder, description, head)
+    with as_file(compressed) as file, told_of(compressed):
+        description = describe(file, damaged="skip")
+        facts = _facts(description)
         if against is not None:
             index = chosen_index(index_column, no_index)
             with opened(against, quantity=quantity, index=index) as table, Decoder(file) as decoder:
@@ -47,13 +45,15 @@ def inspect(
     n_cells = facts["n_rows"] * facts["n_columns"]
     texts = {
         "rows, columns": f"{facts['n_rows']:,}, {facts['n_columns']:,}",
-        "kind of numbers": ", ".join(facts["dtypes"]) or "none",
-        "index": f"{facts['first']} to {facts['last']}" if facts["n_rows"] else "none",
-        "target": in_words(decoder.target),
+        "numbers": ", ".join(f"{kind} ({n:,})" for kind, n in facts["dtypes"].items()) or "none",
+        "rows from": f"{facts['first']} to {facts['last']}" if facts["n_rows"] else "none",
+        "target": in_words(description.target),
         "bytes": f"{facts['n_bytes']:,} ({8 * facts['n_bytes'] / max(1, n_cells):.3g} bits a cell)",
         "chunks": f"{facts['n_chunks']:,} ({', '.join(f'{n:,} by {mode}' for mode, n in facts['modes'].items())})",
         "format": f"version {description.version}",
     }
+    if description.damage:
+        texts["damaged"] = "; ".join(description.damage)
     print_table(str(compressed), ["", "what"], [list(pair) for pair in texts.items()], text_columns=(0, 1))
     longest = max(parts.values(), default=1)
     rows = [
@@ -70,24 +70,22 @@ def inspect(
         print_table(f"error against {against}", ["sensor", "relative RMSE", "largest error", "gaps", "gaps kept"], rows)
 
 
-def _facts(decoder: Decoder, description: Any, head: Any) -> dict[str, Any]:
-    chunks = decoder.chunks
-    kinds = [] if head is None else [str(kind) for kind in (head.dtypes if hasattr(head, "dtypes") else [head.dtype])]
-    modes: dict[str, int] = {}
-    for chunk in description.chunks:
-        modes[chunk.mode] = modes.get(chunk.mode, 0) + 1
+def _facts(description: Description) -> dict[str, Any]:
+    chunks = description.chunks
+    modes = [chunk.mode for chunk in chunks]
     return {
         "version": description.version,
         "n_rows": description.n_rows,
         "n_columns": description.n_columns,
-        "columns": decoder.columns,
-        "dtypes": {kind: kinds.count(kind) for kind in kinds},
+        "dtypes": description.types,
+        "index": description.index,
         "first": str(chunks[0].first) if chunks else None,
         "last": str(chunks[-1].last) if chunks else None,
-        "target": {"kind": decoder.target.kind, "amount": decoder.target.amount},
+        "target": {"kind": description.target.kind, "amount": description.target.amount},
         "n_bytes": description.n_bytes,
         "n_chunks": len(chunks),
-        "modes": modes,
+        "modes": {mode: modes.count(mode) for mode in dict.fromkeys(modes)},
+        "damage": description.damage,
     }
 
 

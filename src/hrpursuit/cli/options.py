@@ -1,11 +1,14 @@
 """What the commands that read and write compressed tables share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 
-from hrpursuit.cli.tables import SUFFIXES
+from hrpursuit.cli.tables import DASH, SUFFIXES
+from hrpursuit.compression import DamagedFile, Target
 
 HRP = ".hrp"
 TABLES = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
@@ -50,7 +53,18 @@ def chosen_index(index_column: str | None, no_index: bool) -> str | bool:
     return not no_index if index_column is None else index_column
 
 
-def in_words(target: Any) -> str:
+@contextmanager
+def told_of(compressed: Path) -> Iterator[None]:
+    """What is wrong with a file, with its name and in the words of the command line."""
+    try:
+        yield
+    except DamagedFile as error:
+        name = "standard input" if str(compressed) == DASH else compressed
+        words = str(error).replace("damaged='skip'", "decompress --damaged skip")
+        raise DamagedFile(f"{name}: {words}") from error
+
+
+def in_words(target: Target) -> str:
     """The target of a compressed file."""
     texts = {
         "rmse": "relative RMSE of at most {:.4g}%",

@@ -1,6 +1,5 @@
 """hrpursuit verify: whether a compressed file is whole and keeps what it promises."""
 
-import warnings
 from pathlib import Path
 from typing import Any
 
@@ -8,10 +7,10 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import chosen_index, in_words, table_options
+from hrpursuit.cli.options import chosen_index, in_words, table_options, told_of
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.cli.tables import as_file, opened
-from hrpursuit.compression import DamagedFileWarning, Decoder
+from hrpursuit.compression import Decoder
 from hrpursuit.progress import Bars
 
 
@@ -35,11 +34,10 @@ def verify(
     n_rows, found = 0, None
     with (
         as_file(compressed) as file,
-        warnings.catch_warnings(),
+        told_of(compressed),
         Bars(not as_json, stop_if_interrupted) as bars,
         Decoder(file, damaged="skip") as decoder,
     ):
-        warnings.simplefilter("ignore", DamagedFileWarning)  # told below
         with bars.rows("decode", decoder.n_rows) as show:
             for chunk in decoder:
                 n_rows += len(chunk)
