@@ -1,8 +1,5 @@
 """Tables of readings: what is read is what was written, down to the text of a tidy file."""
 
-import os
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -41,17 +38,13 @@ def test_tidy_text_comes_back(text, tmp_path):
     assert (tmp_path / "y.csv").read_text() == text
 
 
-def test_the_october_readings_come_back(tmp_path):
-    folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[3] / "shared" / "data"))
-    path = folder / "krakow_pm25_2017_10.csv"
-    if not path.exists():
-        pytest.skip(f"the readings are not at {path}; set HRPURSUIT_DATA to their folder")
-    table = read_table(path)
+def test_the_october_readings_come_back(tmp_path, october):
+    table = read_table(october)
     assert table.shape == (744, 56)
     assert table.index.name == "hour"
-    assert_array_equal(table.to_numpy(), np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:])
+    assert_array_equal(table.to_numpy(), np.genfromtxt(october, delimiter=",", skip_header=1)[:, 1:])
     write_table(tmp_path / "y.csv", table)
-    assert (tmp_path / "y.csv").read_bytes() == path.read_bytes()
+    assert (tmp_path / "y.csv").read_bytes() == october.read_bytes()
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".parquet", ".npy"])

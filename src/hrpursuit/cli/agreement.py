@@ -77,8 +77,11 @@ def agreement(tables: Iterable[Any], decoded: Iterable[Any], name: str, n_column
 
 
 def _add(found: Agreement, one: Any, other: Any) -> None:
-    if hasattr(one, "index") and hasattr(other, "index"):
-        found.n_other_labels += int(np.sum(np.asarray(one.index) != np.asarray(other.index)))
+    if hasattr(one, "index") and hasattr(other, "index") and not one.index.equals(other.index):
+        try:
+            found.n_other_labels += int(np.sum(one.index != other.index))
+        except TypeError:  # as of time stamps with and without a zone
+            found.n_other_labels += len(one)
     found.n_rows += len(one)
     for j, (x, y) in enumerate(zip(_columns(one), _columns(other), strict=True)):
         wide, back = x.astype(np.float64), y.astype(np.float64)
