@@ -38,7 +38,7 @@ def compress_a_month(seed: int, picture: Path, bars: Bars) -> list[dict[str, Any
         errors = {"rmse": masked_rmse(readings, decoded), "max_error": float(np.nanmax(np.abs(readings - decoded)))}
         results.append({"coding": coding, "bytes": len(data), **errors, "seconds": seconds})
         if coding == DRAWN:
-            title = f"{title}: {len(data):,} bytes, {readings.size / len(data):.1f} readings a byte"
+            title = f"{title}: {len(data):,} bytes for {np.sum(~np.isnan(readings)):,} readings and their gaps"
             save_figure(plot_readings(readings, decoded, title), picture)
     return results
 
