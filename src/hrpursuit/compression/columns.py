@@ -42,16 +42,19 @@ class Schema:
         if self.names is None:
             return b""
         attrs = json.dumps(self.attrs, separators=(",", ":")) if self.attrs else ""
-        return shorter(self.names.to_bytes() + self.labels.to_bytes() + text(attrs))
+        data = self.names.to_bytes() + self.labels.to_bytes() + text(attrs)
+        if len(data) > MAX_DESCRIPTION:
+            raise ValueError(f"names and attrs take {len(data)} bytes, at most {MAX_DESCRIPTION} are possible.")
+        return shorter(data)
 
     @classmethod
-    def read(cls, data: bytes, kinds: list[str]) -> "Schema":
-        """What `to_bytes` gave, if it was not nothing."""
+    def read(cls, data: bytes, n_columns: int) -> "Schema":
+        """What `to_bytes` gave, if it was not nothing; the types of the columns are for the caller to add."""
         with damage("the description of the table"):
             cursor = Cursor(unpacked(data, MAX_DESCRIPTION))
-            names, labels, attrs = Names.read(cursor, len(kinds)), LabelKind.read(cursor), cursor.text()
+            names, labels, attrs = Names.read(cursor, n_columns), LabelKind.read(cursor), cursor.text()
             cursor.end()
-            schema = cls(kinds, names, labels, json.loads(attrs) if attrs else {})
+            schema = cls([], names, labels, json.loads(attrs) if attrs else {})
             if not isinstance(schema.attrs, dict):
                 raise ValueError("the attributes are no dictionary")
         return schema

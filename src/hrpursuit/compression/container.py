@@ -11,7 +11,7 @@ from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.labels import LabelKind, Labels
 from hrpursuit.compression.layout import Cursor, decimal, varint, varints
 from hrpursuit.compression.targets import KINDS, MAX_CHUNK_ROWS, Target, choose_target
-from hrpursuit.compression.types import kinds_to_bytes, read_kinds
+from hrpursuit.compression.types import NUMPY, kinds_to_bytes, read_kinds
 
 MAGIC = b"\x89HRP"
 VERSION = 1
@@ -49,7 +49,10 @@ class Header:
         if schema.is_frame:
             description = schema.to_bytes()
             body += varint(len(description)) + description
-        out = MAGIC + varint(len(body + self.shared)) + body + self.shared
+        body += self.shared
+        if len(body) > MAX_HEADER:
+            raise ValueError(f"the header takes {len(body)} bytes, at most {MAX_HEADER} are possible.")
+        out = MAGIC + varint(len(body)) + body
         return out + _checksum(out)
 
     @classmethod
@@ -65,22 +68,29 @@ class Header:
             flags = cursor.byte()
             target = _read_target(cursor, flags & 3)
             chunk_rows, n_columns = cursor.varint(MAX_CHUNK_ROWS), cursor.varint(MAX_COLUMNS)
-            kinds = read_kinds(cursor, max(1, n_columns))
-            schema = Schema(kinds[:n_columns], kind_if_empty=kinds[0])
-            n_description = cursor.varint(MAX_HEADER) if flags & _IS_FRAME else 0
-            if flags & _IS_FRAME:
-                schema = Schema.read(cursor.take(n_description), schema.kinds)
-                schema.check_builds()
             if flags >= 2 * _IS_FRAME or not 1 <= chunk_rows <= max(1, MAX_CELLS // max(1, n_columns)):
                 raise DamagedFile("the header says what cannot be")
-        return cls(schema, target, chunk_rows, cursor.rest(), len(data), n_description, zlib.crc32(data))
+            runs = read_kinds(cursor, max(1, n_columns))
+            if not flags & _IS_FRAME and (len(runs) > 1 or runs[0][0] not in NUMPY):
+                raise DamagedFile("an array cannot have columns of such types")
+            n_description = cursor.varint(MAX_HEADER) if flags & _IS_FRAME else 0
+            schema = Schema.read(cursor.take(n_description), n_columns) if flags & _IS_FRAME else Schema([])
+            kinds = [kind for kind, count in runs for _ in range(count)][:n_columns]
+            schema = replace(schema, kinds=kinds, kind_if_empty=runs[0][0])
+            schema.check_builds()
+        return cls(schema, target, chunk_rows, cursor.rest(), len(data), n_description, _ending(data))
 
     def with_checksum(self, data: bytes) -> "Header":
-        return replace(self, n_bytes=len(data), checksum=zlib.crc32(data))
+        return replace(self, n_bytes=len(data), checksum=_ending(data))
 
 
 def _checksum(data: bytes, start: int = 0) -> bytes:
     return zlib.crc32(data, start).to_bytes(4, "little")
+
+
+def _ending(data: bytes) -> int:
+    """The checksum at the end of the header; that of all of it, end included, would be the same for every file."""
+    return int.from_bytes(data[-4:], "little")
 
 
 def _read_target(cursor: Cursor, code: int) -> Target:

@@ -101,7 +101,10 @@ class LabelKind:
             return b""
         if self.kind == "text":
             parts = [label.encode("utf-8", "surrogatepass") for label in labels]
-            return shorter(varints(map(len, parts)) + b"".join(parts))
+            data = varints(map(len, parts)) + b"".join(parts)
+            if len(data) > _MAX_BYTES:
+                raise ValueError(f"the labels of {len(labels)} rows take {len(data)} bytes; give fewer chunk_rows.")
+            return shorter(data)
         if self.kind == "float":
             return verbatim.pack([labels])
         first = np.diff(labels, prepend=labels.dtype.type(0))

@@ -16,6 +16,7 @@ from hrpursuit.rows.optional import needed
 
 #: Types of an index of names, by code. Zero is a RangeIndex.
 TYPES = ("range", "object", "str", "string", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
+MAX_CHARACTERS = 2**25
 _IS_INT, _HAS_NUMBER, _EVEN_STEPS = 1, 2, 4
 _LAST_NUMBER = re.compile(r"(?s)(.*?)([0-9]{1,18})([^0-9]*)\Z")
 _FIRST_NUMBER = re.compile(r"(?s)([^0-9]*)([0-9]{1,18})(.*)\Z")
@@ -41,6 +42,8 @@ class Names:
         if type(columns).__name__ == "RangeIndex":
             return cls(range(columns.start, columns.stop, columns.step), "range", name)
         values = [check_name(value) for value in columns]
+        if sum(len(value) for value in values if isinstance(value, str)) > MAX_CHARACTERS:
+            raise ValueError(f"names of columns may have {MAX_CHARACTERS} characters in all; give shorter ones.")
         dtype = str(columns.dtype)
         if dtype not in TYPES:
             raise ValueError(
@@ -75,8 +78,11 @@ class Names:
                 raise DamagedFile("numbers of columns do not count on")
             return cls(range(start, start + n_columns * step, step), "range", name)
         values: list[str | int] = []
+        room = 2 * MAX_CHARACTERS
         while len(values) < n_columns:
-            values += _read_group(cursor, n_columns - len(values))
+            group, taken = _read_group(cursor, n_columns - len(values), room)
+            values += group
+            room -= taken
         return cls(values, TYPES[code], name)
 
 
@@ -156,7 +162,8 @@ def _one_group(key: tuple[int, str, str, int], numbers: list[int]) -> bytes:
     return out
 
 
-def _read_group(cursor: Cursor, most: int) -> list[str | int]:
+def _read_group(cursor: Cursor, most: int, room: int) -> tuple[list[str | int], int]:
+    """The names of a group, and about how many characters they are; no more than there is room for."""
     kind = cursor.byte()
     if kind > 7:
         raise DamagedFile(f"a group of names is of the unknown kind {kind}")
@@ -165,10 +172,11 @@ def _read_group(cursor: Cursor, most: int) -> list[str | int]:
     count = cursor.varint(most)
     if count == 0 or width > 18:
         raise DamagedFile("a group of names is empty, or its numbers have too many digits")
-    if (len(before) + len(after) + 20) * count > 2**26:
-        raise DamagedFile("a group of names takes too much memory")
+    taken = (len(before) + len(after) + width + 1) * count
+    if taken > room:
+        raise DamagedFile("names take too much memory")
     if not kind & _HAS_NUMBER:
-        return [before] * count
+        return [before] * count, taken
     numbers = [cursor.scaled()]
     if kind & _EVEN_STEPS:
         step = cursor.signed(2**65)
@@ -178,4 +186,6 @@ def _read_group(cursor: Cursor, most: int) -> list[str | int]:
             numbers.append(numbers[-1] + cursor.signed(2**65))
     if not all(-(2**63) <= number < 2**64 for number in (min(numbers), max(numbers))):
         raise DamagedFile("the number of a name is too large")
-    return list(numbers) if kind & _IS_INT else [f"{before}{number:0{width}d}{after}" for number in numbers]
+    if kind & _IS_INT:
+        return list(numbers), taken
+    return [f"{before}{number:0{width}d}{after}" for number in numbers], taken

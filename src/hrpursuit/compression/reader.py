@@ -4,6 +4,7 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -171,11 +172,12 @@ class Decoder:
             self.damage += [what for what in scan.damage if what != NO_INDEX]
         except DamagedFile:
             self.damage += scan.damage
-        lost = [number for number in range(n_chunks) if number not in found]
-        for number in lost:
-            first = number * self._header.chunk_rows
-            self.damage.append(f"chunk {number} (rows from {first} on) is lost")
         numbers = sorted(found)
+        for before, after in pairwise([-1, *numbers, n_chunks]):
+            if after - before > 1:
+                some = f"chunk {before + 1}" if after - before == 2 else f"chunks {before + 1} to {after - 1}"
+                rows = f"rows {(before + 1) * self._header.chunk_rows} to {after * self._header.chunk_rows - 1}"
+                self.damage.append(f"{some} ({rows}) lost")
         rows, offsets, sizes, ends = zip(*(found[number] for number in numbers), strict=True) if numbers else ((),) * 4
         flat = [label for pair in ends for label in pair]
         self._list(numbers, list(rows), flat, list(sizes), list(offsets))
@@ -186,7 +188,8 @@ class Decoder:
         schema = self._header.schema
         if offsets is None:
             offsets = (self._header.n_bytes + np.cumsum([0, *sizes])).tolist()
-        shown = labels if schema.names is None else schema.labels.values(labels)
+        with damage("the index at the end"):
+            shown = labels if schema.names is None else schema.labels.values(labels)
         for place, number in enumerate(numbers):
             first, last = shown[2 * place], shown[2 * place + 1]
             if schema.names is None:
@@ -220,14 +223,13 @@ class Decoder:
 
     def __iter__(self) -> Iterator[Any]:
         """Tables, one a chunk, in order."""
-        schema = self._header.schema
         for frame in self._stored() if self._seeks else self._streamed():
             try:
                 labels, columns = self._labels(frame), self._columns(frame)
             except DamagedFile as error:
                 self._left_out(error)
                 continue
-            yield schema.build(columns, labels, frame.n_rows)
+            yield self._built(columns, labels, frame.n_rows)
 
     def _left_out(self, error: DamagedFile) -> None:
         if self._strict:
@@ -296,15 +298,19 @@ class Decoder:
             n_rows += int(keep.sum())
         return self._joined(blocks, labels, n_rows)
 
+    def _built(self, columns: list[np.ndarray], labels: Labels, n_rows: int) -> Any:
+        with damage("the table"):  # labels may be times that pandas does not know
+            return self._header.schema.build(columns, labels, n_rows)
+
     def _joined(self, blocks: list[list[np.ndarray]], labels: list[Labels], n_rows: int) -> Any:
         schema = self._header.schema
         if not blocks:
             none = [np.empty(0, dtype) for dtype in schema.coded_types]
-            return schema.build(none, schema.labels.decode(b"", 0, 0), 0)
+            return self._built(none, schema.labels.decode(b"", 0, 0), 0)
         columns = [np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*blocks, strict=True)]
         if isinstance(labels[0], list):
-            return schema.build(columns, [label for part in labels for label in part], n_rows)
-        return schema.build(columns, np.concatenate(labels), n_rows)
+            return self._built(columns, [label for part in labels for label in part], n_rows)
+        return self._built(columns, np.concatenate(labels), n_rows)
 
     def close(self) -> None:
         """Close the file if it was opened here."""

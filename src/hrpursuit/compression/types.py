@@ -47,19 +47,20 @@ def kinds_to_bytes(kinds: list[str]) -> bytes:
     return b"".join(out)
 
 
-def read_kinds(cursor: Cursor, n_columns: int) -> list[str]:
-    """What `kinds_to_bytes` wrote."""
-    kinds: list[str] = []
-    while len(kinds) < n_columns:
+def read_kinds(cursor: Cursor, n_columns: int) -> list[tuple[str, int]]:
+    """What `kinds_to_bytes` wrote, as runs: whether there are so many columns is seen later."""
+    runs: list[tuple[str, int]] = []
+    left = n_columns
+    while left:
         byte = cursor.byte()
-        left = n_columns - len(kinds)
         count = left if byte & _ALL_THE_REST else cursor.varint(left)
         code = byte & ~_ALL_THE_REST
         names, place = (NULLABLE, code - _FIRST_NULLABLE) if code >= _FIRST_NULLABLE else (NUMPY, code)
         if place >= len(names) or count == 0:
             raise DamagedFile(f"a column is of the unknown type {code}")
-        kinds += [names[place]] * count
-    return kinds
+        runs.append((names[place], count))
+        left -= count
+    return runs
 
 
 def check_type(dtype: Any, what: str) -> str:
