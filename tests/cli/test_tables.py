@@ -1,5 +1,7 @@
 """Tables of readings: what is read is what was written, down to the text of a tidy file."""
 
+from datetime import date
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -99,6 +101,11 @@ class TestIndex:
         table = of_text(tmp_path, "t,a\n2017-10-29T02:30:00+02:00,1\n2017-10-29T02:30:00+01:00,2\n")
         assert list(table.index) == [pd.Timestamp("2017-10-29T00:30Z"), pd.Timestamp("2017-10-29T01:30Z")]
 
+    def test_days_in_parquet(self, tmp_path):
+        days = [date(2017, 10, 1), date(2017, 10, 2)]
+        pd.DataFrame({"day": days, "a": [1.5, 2.5]}).to_parquet(tmp_path / "x.parquet", index=False)
+        assert list(read_table(tmp_path / "x.parquet").index) == [pd.Timestamp(day) for day in days]
+
     def test_first_column_of_parquet(self, tmp_path):
         frame = pd.DataFrame({"UTC time": pd.date_range("2017-10-01", periods=3), "a": [1, None, 3], "b": [1, 2, 3]})
         frame["b"] = frame["b"].astype("int16")
@@ -118,6 +125,17 @@ class TestAirly:
         assert list(table.columns) == ["1_pm25", "2_pm25"]
         assert_array_equal(table, [[1, 4], [5, 8]])
         assert table.index.name == "UTC time"
+
+    def test_parquet_and_time_in_another_place(self, tmp_path):
+        table = of_text(tmp_path, self.TEXT, quantity="pm25")
+        whole = pd.read_csv(tmp_path / "x.csv", parse_dates=["UTC time"])
+        whole[[*whole.columns[1:], "UTC time"]].to_parquet(tmp_path / "x.parquet", index=False)
+        with pytest.warns(UserWarning, match="pm25 is taken"):
+            again = read_table(tmp_path / "x.parquet")
+        assert_frame_equal(again, table, check_dtype=False, check_index_type=False)
+
+    def test_numbered_names_alone_are_not_that_layout(self, tmp_path):
+        assert list(of_text(tmp_path, "1_a,2_b\n1,2\n3,4\n").columns) == ["1_a", "2_b"]
 
     def test_another_quantity(self, tmp_path):
         assert_array_equal(of_text(tmp_path, self.TEXT, quantity="pm1"), [[2, 3], [6, 7]])

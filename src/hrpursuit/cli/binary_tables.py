@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from hrpursuit.cli.layout import chosen_columns, looks_like_counter
+from hrpursuit.cli.layout import AIRLY_TIME, chosen_columns, looks_like_counter
 from hrpursuit.rows.optional import needed
 from hrpursuit.rows.raw import open_npy
 from hrpursuit.rows.source import DataError
@@ -49,7 +49,8 @@ class ParquetTable:
         stored = [level for level in levels if isinstance(level, str)]
         columns = [column for column in schema.names if column not in stored]
         self._index = self._find_index(schema, columns, stored, index)
-        self.columns = chosen_columns([column for column in columns if column != self._index], quantity, name)
+        others = [column for column in columns if column != self._index]
+        self.columns = chosen_columns(self._index, others, quantity, name)
         for column in self.columns:
             kind = schema.field(column).type
             types = self._arrow.types
@@ -70,9 +71,10 @@ class ParquetTable:
             raise DataError(f"{self.name} has an index of {len(stored)} levels; one is possible.")
         if not asked or stored or not columns:
             return stored[0] if asked and stored else None
-        kind = schema.field(columns[0]).type
-        is_counter = self._arrow.types.is_integer(kind) and looks_like_counter(columns[0])
-        return columns[0] if self._arrow.types.is_timestamp(kind) or is_counter else None
+        first, types = AIRLY_TIME if AIRLY_TIME in columns else columns[0], self._arrow.types
+        kind = schema.field(first).type
+        is_counter = types.is_integer(kind) and looks_like_counter(first)
+        return first if types.is_timestamp(kind) or types.is_date(kind) or is_counter else None
 
     def _columns_with_gaps(self) -> set[str]:
         """Whole numbers have no NaN: columns of them that have gaps anywhere become floats everywhere."""
@@ -81,7 +83,7 @@ class ParquetTable:
         for column in self.columns:
             for group in range(metadata.num_row_groups):
                 statistics = metadata.row_group(group).column(places[column]).statistics
-                if statistics is None or statistics.null_count:
+                if statistics is None or not statistics.has_null_count or statistics.null_count:
                     found.add(column)
         return found
 
@@ -108,7 +110,10 @@ class ParquetTable:
             if self._index is None:
                 table.index = pandas.RangeIndex(n_before, n_before + len(table))
             else:
-                labels = pandas.Index(batch.column(self._index).to_pandas())
+                labels = batch.column(self._index)
+                if self._arrow.types.is_date(labels.type):
+                    labels = labels.cast(self._arrow.timestamp("s"))
+                labels = pandas.Index(labels.to_pandas())
                 table.index = labels.rename(None if self._index.startswith("__index_level_") else self._index)
             table.attrs = dict(metadata.get("attributes", {}))
             n_before += batch.num_rows

@@ -27,7 +27,8 @@ WHOLE_BYTES = 512 << 20  # of memory: larger tables are read and written chunk b
 @click.option("--max-error", type=float, metavar="UNIT", help="Bound on the error of every single reading.")
 @click.option("--n-nonzero", type=click.IntRange(min=1), metavar="T0", help="Coefficients a row, as the paper codes.")
 @click.option("--lossless", is_flag=True, help="Every reading comes back to the last bit.")
-@click.option("--effort", type=click.Choice(["fast", "default"]), default="default", show_default=True)
+@click.option("--effort", type=click.Choice(["fast", "default"]), default="default", show_default=True,
+              help="fast: less time for somewhat more bytes.")  # fmt: skip
 @click.option("--basis", type=click.Choice(["adaptive", "hrp", "pca", "dct"]), default="adaptive", show_default=True,
               help="Over the sensors; adaptive needs no bytes and is the smallest.")  # fmt: skip
 @click.option("--chunk-rows", type=click.IntRange(1, 65536), default=1000, show_default=True,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.cli.csv_text import ATTRIBUTE, NO_CELL, Style, time_pattern, time_texts
-from hrpursuit.cli.layout import chosen_columns, looks_like_counter
+from hrpursuit.cli.layout import AIRLY_TIME, chosen_columns, looks_like_counter
 from hrpursuit.rows.csv import GAPS, Header, is_cell, look_at
 from hrpursuit.rows.optional import needed
 from hrpursuit.rows.source import DataError
@@ -45,7 +45,8 @@ class CSVTable:
         self.style = Style(layout.delimiter, layout.decimal_point, layout.has_names)
         self._has_text = False
         self.index = self._find_index(index)
-        self.columns = chosen_columns([field for field in self.fields if field != self.index], quantity, name)
+        others = [field for field in self.fields if field != self.index]
+        self.columns = chosen_columns(self.index, others, quantity, name)
         self.style.decimals = [NO_CELL] * len(self.columns)
         self.style.index = self.index == ""
         self._rows_before, self._zone = 0, None
@@ -124,7 +125,8 @@ class CSVTable:
             raise DataError(f"{self.name} has no column {asked!r}; it has {', '.join(self.fields[:10])}.")
         if self.layout.counts_rows and asked is True:
             return ""
-        field = asked if isinstance(asked, str) else self.fields[0]
+        first_field = AIRLY_TIME if AIRLY_TIME in self.fields else self.fields[0]
+        field = asked if isinstance(asked, str) else first_field
         first = next(self._batches(), None)
         if first is None or first.num_rows == 0:
             raise DataError(f"{self.name} is empty: it has no rows.")

@@ -16,19 +16,19 @@ def looks_like_counter(name: str) -> bool:
     return name.strip().lower().split(" ")[0] in _COUNTERS or name == AIRLY_TIME
 
 
-def is_airly(columns: list[str]) -> bool:
-    """Whether all columns are a sensor's number and a quantity, as in the Airly data on Kaggle: 171_pm25, ..."""
-    return len(columns) > 0 and all(re.fullmatch(r"\d+_[^_]+", name) for name in columns)
+def is_airly(index: str | None, columns: list[str]) -> bool:
+    """Whether it is the layout of the Airly data on Kaggle: UTC time, and for each sensor 171_pm25, 171_pm1, ..."""
+    return index == AIRLY_TIME and all(re.fullmatch(r"\d+_[^_]+", name) for name in columns)
 
 
-def chosen_columns(columns: list[str], quantity: str | None, name: str) -> list[str]:
+def chosen_columns(index: str | None, columns: list[str], quantity: str | None, name: str) -> list[str]:
     """The readings of one quantity if there are several; all columns of any other table."""
     if not columns:
         raise DataError(f"{name} has no column of readings, only an index.")
     found = {column: _SENSOR_AND_QUANTITY.fullmatch(column) for column in columns}
     quantities = sorted({match.group(2) for match in found.values() if match})
     if quantity is None:
-        if not is_airly(columns) or len(quantities) == 1:
+        if not is_airly(index, columns) or len(quantities) == 1:
             return columns
         if _DEFAULT_QUANTITY not in quantities:
             raise DataError(f"{name} holds several quantities; choose one with --quantity: {', '.join(quantities)}.")
