@@ -6,7 +6,7 @@ import re
 import pytest
 
 import hrpursuit
-from hrpursuit import HRP, MiniBatchHRP, baselines, datasets, estimators, metrics, plots
+from hrpursuit import HRP, MiniBatchHRP, baselines, compression, datasets, estimators, metrics, plots
 from hrpursuit.datasets import make_sparse_coded
 
 PUBLIC = {
@@ -15,6 +15,7 @@ PUBLIC = {
         (hrpursuit, hrpursuit.__all__),
         (estimators, estimators.__all__),
         (baselines, baselines.__all__),
+        (compression, [name for name in compression.__all__ if not name.startswith("Damaged")]),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
         (plots, ["plot_against_truth", "plot_readings"]),
@@ -25,7 +26,7 @@ ESTIMATORS = [HRP, MiniBatchHRP]
 BASELINES = [getattr(baselines, name) for name in baselines.__all__]
 METHODS = {
     f"{cls.__name__}.{name}": getattr(cls, name)
-    for cls in ESTIMATORS
+    for cls in [*ESTIMATORS, compression.Decoder, compression.Encoder]
     for name in dir(cls)
     if not name.startswith("_") and getattr(getattr(cls, name), "__module__", "").startswith("hrpursuit")
 }

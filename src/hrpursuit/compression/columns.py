@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from hrpursuit.compression.dtypes import NUMPY, check_type, coded_type, from_coded, to_coded
 from hrpursuit.compression.errors import damage
 from hrpursuit.compression.labels import LabelKind, Labels, labels_of
 from hrpursuit.compression.layout import Cursor, shorter, text, unpacked
 from hrpursuit.compression.names import Names
-from hrpursuit.compression.types import NUMPY, check_type, coded_type, from_coded, to_coded
 from hrpursuit.rows.optional import needed
 
 MAX_COLUMNS = 2**20

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from hrpursuit.compression.columns import MAX_COLUMNS, MAX_DESCRIPTION, Schema, Table
+from hrpursuit.compression.dtypes import NUMPY, kinds_to_bytes, read_kinds
 from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.labels import LabelKind, Labels
 from hrpursuit.compression.layout import Cursor, decimal, varint, varints
 from hrpursuit.compression.targets import KINDS, MAX_CHUNK_ROWS, Target, choose_target
-from hrpursuit.compression.types import NUMPY, kinds_to_bytes, read_kinds
 
 MAGIC = b"\x89HRP"
 VERSION = 1

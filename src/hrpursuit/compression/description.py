@@ -93,12 +93,12 @@ def describe(source: Any, *, damaged: str = "raise") -> Description:
         Shape, target, bytes by part, and the chunks.
     """
     with Decoder(source, damaged=damaged) as decoder:
-        if decoder.n_rows is None:
+        if decoder.n_rows is None or decoder.n_bytes is None:
             raise ValueError("to describe a file it has to be able to seek; read the pipe first, and give its bytes.")
-        return _described(decoder)
+        return _described(decoder, decoder.n_bytes)
 
 
-def _described(decoder: Decoder) -> Description:
+def _described(decoder: Decoder, n_bytes: int) -> Description:
     header = decoder._header
     parts = {
         "header": header.n_bytes - 4 - header.n_description - len(header.shared),
@@ -107,18 +107,17 @@ def _described(decoder: Decoder) -> Description:
         "checksums and index": 4,
     }
     chunks = []
-    for chunk, frame in zip(decoder.chunks, decoder._stored(), strict=True):
+    for chunk, frame in zip(decoder.chunks, decoder._frames(), strict=True):
         mode, inside = "empty", dict[str, int]()
         if frame.payload and decoder._coder is not None:
             with damage(f"the payload of chunk {chunk.number}"):
                 mode, inside = decoder._coder.parts(frame.payload, frame.n_rows)
         if sum(inside.values()) != len(frame.payload):
             raise DamagedFile(f"the parts of chunk {chunk.number} are longer or shorter than the chunk")
-        for name, n_bytes in {**inside, "names and index": len(frame.labels)}.items():
-            parts[name] = parts.get(name, 0) + n_bytes
+        for name, size in {**inside, "names and index": len(frame.labels)}.items():
+            parts[name] = parts.get(name, 0) + size
         parts["checksums and index"] += frame.n_bytes - len(frame.payload) - len(frame.labels)
         chunks.append(ChunkDescription(chunk.n_rows, chunk.n_bytes, mode, chunk.first, chunk.last))
-    n_bytes = decoder.n_bytes
     rest = n_bytes - sum(parts.values())
     parts["damaged" if decoder.damage else "checksums and index"] = (
         rest if decoder.damage else parts["checksums and index"] + rest

@@ -92,7 +92,11 @@ class LabelKind:
 
     def even(self, first_row: int, n_rows: int) -> np.ndarray:
         """The labels of these rows if they count on."""
-        steps = np.arange(first_row, first_row + n_rows, dtype=np.uint64)
+        return self.even_at(np.arange(first_row, first_row + n_rows))
+
+    def even_at(self, rows: Any) -> np.ndarray:
+        """The same for any rows."""
+        steps = np.asarray(rows, np.uint64)
         return (np.uint64(self.start % _WRAP) + np.uint64(self.step % _WRAP) * steps).view(np.int64)
 
     def encode(self, labels: Labels, first_row: int) -> bytes:

@@ -1,10 +1,7 @@
 """Read a compressed table: whole, chunk by chunk, or the rows of a range."""
 
 import io
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -13,37 +10,12 @@ from typing import Any, Self
 import numpy as np
 
 from hrpursuit.compression.bounds import Bounds
-from hrpursuit.compression.chunk_coder import ChunkDecoder
-from hrpursuit.compression.container import MAX_INDEX, TRAILER, Frame, Index
+from hrpursuit.compression.chunk_decoder import ChunkDecoder
+from hrpursuit.compression.container import Frame
 from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.labels import Labels
-from hrpursuit.compression.scan import NO_INDEX, Feed, Scan, read_header
-
-
-@dataclass(frozen=True)
-class ChunkInfo:
-    """Where a chunk is, and which rows it has.
-
-    Attributes
-    ----------
-    n_rows : int
-        Number of rows.
-    first, last : label
-        Labels of its first and last row: time stamps, numbers or texts of the index, row numbers for an array.
-    offset : int
-        First byte in the file.
-    n_bytes : int
-        Size in the file, checksum included.
-    number : int
-        Which chunk of the table it is, from 0.
-    """
-
-    n_rows: int
-    first: Any
-    last: Any
-    offset: int
-    n_bytes: int
-    number: int
+from hrpursuit.compression.listing import ChunkInfo, Stored, chunks_by_index, chunks_by_scan, labels_of_frame
+from hrpursuit.compression.scan import HOW_TO_GO_ON, Feed, Scan, read_header
 
 
 class Decoder:
@@ -52,8 +24,8 @@ class Decoder:
     Parameters
     ----------
     source : path, bytes-like or binary file
-        The file. Of a file that cannot seek, such as a pipe, the chunks can be iterated over once; `n_rows` is None
-        and `chunks` empty.
+        The file. Of a file that cannot seek, such as a pipe, the chunks can be iterated over once; `n_rows` and
+        `n_bytes` are None and `chunks` is empty.
     damaged : {"raise", "skip"}, default="raise"
         What to do with a file that is cut or changed: raise DamagedFile, or leave out what is damaged and say so in
         `damage`. A header that is damaged raises in both cases.
@@ -88,6 +60,9 @@ class Decoder:
         self.damage: list[str] = []
         self.chunks: list[ChunkInfo] = []
         self.n_decoded = 0
+        self.n_rows: int | None = None
+        self.n_bytes: int | None = None
+        self._stored: Stored | None = None
         self._in_order = False
         try:
             self._open()
@@ -96,123 +71,36 @@ class Decoder:
             raise
 
     def _open(self) -> None:
-        self._seeks = bool(getattr(self._file, "seekable", lambda: False)())
-        self._base = self._file.tell() if self._seeks else 0
+        seeks = bool(getattr(self._file, "seekable", lambda: False)())
+        base = self._file.tell() if seeks else 0
         self._feed = Feed(self._file.read)
         self._header = read_header(self._feed)
         schema = self._header.schema
         self.n_columns = len(schema.kinds)
         self.columns = None if schema.names is None else list(schema.names.values)
         self.attrs, self.target = schema.attrs, self._header.target
-        self.n_rows: int | None = None
-        self.n_bytes = 0
         with damage("what the chunks share"):
             self._coder = ChunkDecoder(self._header.shared, schema.coded_types) if self.n_columns else None
-        if not self._seeks:
+        if not seeks:
             return
-        self.n_bytes = self._file.seek(0, os.SEEK_END) - self._base
-        self._file.seek(self._base + self._header.n_bytes)
-        self._feed = Feed(self._file.read)
-        self._feed.offset = self._header.n_bytes
+        self._stored = Stored(self._file, base)
+        self.n_bytes = self._stored.n_bytes
         if self._strict:
-            self._read_index()
+            self.chunks, self._in_order = chunks_by_index(self._stored, self._header)
         else:
-            self._scan()
+            self.chunks, self.damage = chunks_by_scan(self._stored, self._header)
         self.n_rows = sum(chunk.n_rows for chunk in self.chunks)
 
-    def _read_index(self) -> None:
-        """Places of the chunks by the index at the end; they have to fill the file."""
-        index, labels, length = self._end()
-        if self._header.n_bytes + sum(index.sizes) + length != self.n_bytes:
-            raise DamagedFile("the chunks do not fill the file; damaged='skip' gives every whole chunk.")
-        rows = [self._header.chunk_rows] * (len(index.sizes) - 1) + [index.last_rows] * bool(index.sizes)
-        if 0 in rows:
-            raise DamagedFile("the last chunk has no rows")
-        if labels is None:
-            labels = self._even_ends(rows)
-        self._in_order = index.in_order
-        self._list(list(range(len(rows))), rows, labels, index.sizes, None)
-
-    def _end(self) -> tuple[Index, Labels | None, int]:
-        """The index, its labels if it has some, and its length."""
-        room = self.n_bytes - self._header.n_bytes
-        trailer = self._read_at(self.n_bytes - TRAILER, TRAILER) if room >= TRAILER else bytes(TRAILER)
-        length = int.from_bytes(trailer[:4], "little") + TRAILER
-        if length > min(room, MAX_INDEX):
-            raise DamagedFile(f"{NO_INDEX}; damaged='skip' gives every whole chunk.")
-        try:
-            return *Index.parse(self._read_at(self.n_bytes - length, length), self._header), length
-        except DamagedFile as error:
-            raise DamagedFile(f"{error}; damaged='skip' gives every whole chunk.") from error
-
-    def _even_ends(self, rows: list[int]) -> Labels:
-        kind, step = self._header.schema.labels, self._header.chunk_rows
-        ends = [kind.even(place, 1)[0] for n, k in enumerate(rows) for place in (n * step, n * step + k - 1)]
-        return np.array(ends, np.int64)
-
-    def _scan(self) -> None:
-        """Places of the chunks by looking at all of them."""
-        scan = Scan(self._feed, self._header, strict=False)
-        found: dict[int, tuple[int, int, int, Any]] = {}
-        for offset, frame in scan.frames():
-            try:
-                labels = self._labels(frame)
-            except DamagedFile as error:
-                self.damage.append(f"chunk {frame.number}: {error}")
-                continue
-            if frame.number in found:
-                self.damage.append(f"chunk {frame.number} is there twice")
-                continue
-            found[frame.number] = (frame.n_rows, offset, frame.n_bytes, (labels[0], labels[-1]))
-        if list(found) != sorted(found):
-            self.damage.append("the chunks are not in order")
-        n_chunks = max(found, default=-1) + 1
-        try:
-            n_chunks = max(n_chunks, len(self._end()[0].sizes))  # it may be whole behind a chunk that is not
-            self.damage += [what for what in scan.damage if what != NO_INDEX]
-        except DamagedFile:
-            self.damage += scan.damage
-        numbers = sorted(found)
-        for before, after in pairwise([-1, *numbers, n_chunks]):
-            if after - before > 1:
-                some = f"chunk {before + 1}" if after - before == 2 else f"chunks {before + 1} to {after - 1}"
-                rows = f"rows {(before + 1) * self._header.chunk_rows} to {after * self._header.chunk_rows - 1}"
-                self.damage.append(f"{some} ({rows}) lost")
-        rows, offsets, sizes, ends = zip(*(found[number] for number in numbers), strict=True) if numbers else ((),) * 4
-        flat = [label for pair in ends for label in pair]
-        self._list(numbers, list(rows), flat, list(sizes), list(offsets))
-
-    def _list(
-        self, numbers: list[int], rows: list[int], labels: Labels, sizes: list[int], offsets: list[int] | None
-    ) -> None:
-        schema = self._header.schema
-        if offsets is None:
-            offsets = (self._header.n_bytes + np.cumsum([0, *sizes])).tolist()
-        with damage("the index at the end"):
-            shown = labels if schema.names is None else schema.labels.values(labels)
-        for place, number in enumerate(numbers):
-            first, last = shown[2 * place], shown[2 * place + 1]
-            if schema.names is None:
-                first, last = int(first), int(last)
-            self.chunks.append(ChunkInfo(rows[place], first, last, offsets[place], sizes[place], number))
-
-    def _read_at(self, offset: int, n_bytes: int) -> bytes:
-        self._file.seek(self._base + offset)
-        return self._file.read(n_bytes)
-
     def _frame(self, chunk: ChunkInfo) -> Frame:
+        assert self._stored is not None
         try:
-            frame = Frame.parse(self._read_at(chunk.offset, chunk.n_bytes), self._header)
+            frame = Frame.parse(self._stored.read_at(chunk.offset, chunk.n_bytes), self._header)
             if (frame.number, frame.n_rows) != (chunk.number, chunk.n_rows):
                 raise DamagedFile("it is another chunk than the index says")
         except DamagedFile as error:
             where = f"chunk {chunk.number} (bytes {chunk.offset} to {chunk.offset + chunk.n_bytes - 1})"
-            raise DamagedFile(f"{where} is damaged: {error}; damaged='skip' gives every whole chunk.") from error
+            raise DamagedFile(f"{where} is damaged: {error}; {HOW_TO_GO_ON}") from error
         return frame
-
-    def _labels(self, frame: Frame) -> Labels:
-        with damage("the labels of a chunk"):
-            return self._header.schema.labels.decode(frame.labels, frame.number * self._header.chunk_rows, frame.n_rows)
 
     def _columns(self, frame: Frame) -> list[np.ndarray]:
         if self._coder is None:
@@ -223,9 +111,9 @@ class Decoder:
 
     def __iter__(self) -> Iterator[Any]:
         """Tables, one a chunk, in order."""
-        for frame in self._stored() if self._seeks else self._streamed():
+        for frame in self._frames():
             try:
-                labels, columns = self._labels(frame), self._columns(frame)
+                labels, columns = labels_of_frame(frame, self._header), self._columns(frame)
             except DamagedFile as error:
                 self._left_out(error)
                 continue
@@ -236,8 +124,8 @@ class Decoder:
             raise error
         self.damage.append(str(error))
 
-    def _stored(self) -> Iterator[Frame]:
-        return map(self._frame, self.chunks)
+    def _frames(self) -> Iterator[Frame]:
+        return self._streamed() if self._stored is None else map(self._frame, self.chunks)
 
     def _streamed(self) -> Iterator[Frame]:
         scan = Scan(self._feed, self._header, self._strict)
@@ -268,7 +156,7 @@ class Decoder:
         table : ndarray or DataFrame
             The rows, in order.
         """
-        if not self._seeks:
+        if self._stored is None:
             raise ValueError("rows of a range need a file that can seek; of a pipe, iterate over the chunks.")
         schema = self._header.schema
         bounds = Bounds(schema.labels, start, stop)
@@ -278,7 +166,7 @@ class Decoder:
                 continue
             try:
                 frame = self._frame(chunk)
-                here = self._labels(frame)
+                here = labels_of_frame(frame, self._header)
                 keep = bounds.mask(here)
                 if not keep.any():
                     continue

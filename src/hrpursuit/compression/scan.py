@@ -17,6 +17,7 @@ from hrpursuit.compression.container import (
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.layout import Cursor
 
+HOW_TO_GO_ON = "damaged='skip' gives every whole chunk."
 NO_INDEX = "the index at the end is missing or damaged: the file is cut, or was not finished"
 _PIECE = 1 << 16
 _VARINT = 10
@@ -27,11 +28,11 @@ _PATIENCE = 64
 class Feed:
     """Bytes of a stream from a position on; keeps what is not yet behind it."""
 
-    def __init__(self, read: Callable[[int], bytes]) -> None:
+    def __init__(self, read: Callable[[int], bytes], offset: int = 0) -> None:
         self._read = read
         self._buffer = bytearray()
         self._at_end = False
-        self.offset = 0
+        self.offset = offset
 
     def has(self, n_bytes: int) -> bool:
         """Whether so many bytes are left; reads them in if need be."""
@@ -122,7 +123,7 @@ class Scan:
 
     def _note(self, what: str) -> None:
         if self.strict:
-            raise DamagedFile(f"{what}; damaged='skip' gives every whole chunk.")
+            raise DamagedFile(f"{what}; {HOW_TO_GO_ON}")
         self.damage.append(what)
 
     def _frame(self) -> Frame | None:

@@ -8,8 +8,8 @@ import numpy as np
 from hrpursuit.compression.chunk_coder import ChunkCoder
 from hrpursuit.compression.columns import Schema, Table, take_apart
 from hrpursuit.compression.container import Writer, fitting_chunk_rows
+from hrpursuit.compression.dtypes import NUMPY
 from hrpursuit.compression.targets import check_settings, choose_target
-from hrpursuit.compression.types import NUMPY
 
 
 class Encoder:
