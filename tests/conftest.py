@@ -27,13 +27,19 @@ def sparse_data():
 
 
 @pytest.fixture(scope="session")
-def raw_readings():
-    """Hours x sensors of the October readings; NaN is a gap."""
+def october():
+    """Path of the October readings."""
     folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
     path = folder / READINGS
     if not path.exists():
         pytest.skip(f"the readings are not at {path}; set HRPURSUIT_DATA to the folder that has {READINGS}")
-    return np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
+    return path
+
+
+@pytest.fixture(scope="session")
+def raw_readings(october):
+    """Hours x sensors of the October readings; NaN is a gap."""
+    return np.genfromtxt(october, delimiter=",", skip_header=1)[:, 1:]
 
 
 @pytest.fixture(scope="session")

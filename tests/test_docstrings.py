@@ -18,7 +18,7 @@ PUBLIC = {
         (compression, [name for name in compression.__all__ if not name.startswith("Damaged")]),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
-        (plots, ["plot_against_truth"]),
+        (plots, ["plot_against_truth", "plot_readings"]),
     ]
     for name in names
 }

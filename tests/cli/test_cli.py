@@ -127,14 +127,22 @@ sys.exit(run(["encode", "x.npy", "-m", "m.npz", "-o", "c.npy"]))
 def test_demo(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert run(["demo", "-o", str(picture), "--json"]) == 0
-    paper, exact = json.loads(capsys.readouterr().out)["results"]
+    report = json.loads(capsys.readouterr().out)
+    paper, exact = report["results"]
     assert not paper["success"]
     assert exact["success"]
     assert exact["certified"]
     assert exact["error"] < 1e-12
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    for name in ("demo.png", "demo-readings.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    coded = {one["coding"]: one for one in report["compression"]}
+    assert coded["rmse"]["rmse"] <= 0.05
+    assert coded["max_error"]["max_error"] <= 1
+    assert coded["lossless"]["max_error"] == 0
     assert run(["demo", "-o", str(picture)]) == 0
-    assert "recovered" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "recovered" in out
+    assert "xz of the differences" in out
 
 
 def test_installed_command():
