@@ -17,6 +17,8 @@ LAYERS = [
     ["datasets"],
     ["estimators"],
     ["baselines"],
+    ["compression"],
+    ["reports"],
     ["versions", "plots"],
     ["experiments"],
     ["cli"],

@@ -14,6 +14,7 @@ from hrpursuit.cli.demo import demo
 from hrpursuit.cli.encode import encode
 from hrpursuit.cli.fit import fit
 from hrpursuit.cli.interrupt import interruptible
+from hrpursuit.cli.report_page import report
 from hrpursuit.cli.reproduce import reproduce
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
@@ -29,7 +30,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, encode, decode, compare, reproduce):
+for command in (demo, fit, encode, decode, compare, report, reproduce):
     commands.add_command(command)
 
 
