@@ -1,0 +1,22 @@
+"""Tables of sensor readings, gaps and all, as files: small, with a bound on the error, readable in parts."""
+
+from hrpursuit.compression.codec import compress, decompress
+from hrpursuit.compression.description import ChunkDescription, Description, describe
+from hrpursuit.compression.errors import DamagedFile, DamagedFileWarning
+from hrpursuit.compression.reader import ChunkInfo, Decoder
+from hrpursuit.compression.stream import Encoder
+from hrpursuit.compression.targets import Target
+
+__all__ = [
+    "ChunkDescription",
+    "ChunkInfo",
+    "DamagedFile",
+    "DamagedFileWarning",
+    "Decoder",
+    "Description",
+    "Encoder",
+    "Target",
+    "compress",
+    "decompress",
+    "describe",
+]
