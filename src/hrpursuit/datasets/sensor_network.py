@@ -90,9 +90,9 @@ def _add_gaps(
 ) -> None:
     """Most outages last an hour or two, a few of them weeks; some sensors have many, most have none."""
     n_hours, n_sensors = table.shape
-    rates = outages / 1000 * rng.gamma(0.5, 2.0, n_sensors)
-    for sensor in range(n_sensors):
-        n = rng.poisson(rates[sensor] * n_hours)
+    rates = np.asarray(outages / 1000 * rng.gamma(0.5, 2.0, n_sensors))
+    for sensor, rate in enumerate(rates):
+        n = rng.poisson(rate * n_hours)
         lengths = np.ceil(np.exp(np.minimum(0.5 + 2.3 * rng.standard_normal(n), 20))).astype(np.int64)
         for first, length in zip(rng.randint(0, n_hours, n), lengths, strict=True):
             table[first : first + length, sensor] = np.nan
