@@ -178,5 +178,8 @@ def test_ticks_are_round_times(network):
 
 def test_plain_sizes_are_those_of_the_text(network):
     readings = take_apart(network.iloc[:2, :3])
-    rows = ["time,s1,s2,s3", *(f"2024-03-01 0{i}:00," + ",".join(f"{v:.0f}" for v in readings.values[i]) for i in (0, 1))]
+    rows = [
+        "time,s1,s2,s3",
+        *(f"2024-03-01 0{i}:00," + ",".join(f"{v:.0f}" for v in readings.values[i]) for i in (0, 1)),
+    ]
     assert plain_sizes(readings).csv == len("\n".join(rows)) + 1

@@ -18,8 +18,8 @@ from hrpursuit.rows.optional import needed
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True,
               help="Where the page goes (.html).")  # fmt: skip
 @click.option("--targets", default="",
-              help="Stops of the slider, with commas: 5% is a relative RMSE, 2 a bound on every error in the unit of the "
-                   "readings, lossless neither. By default lossless, three bounds and 2 to 10%.")  # fmt: skip
+              help="Stops of the slider, with commas: 5% is a relative RMSE, 2 a bound on every error in the unit of "
+                   "the readings, or lossless. By default lossless, three bounds and 2 to 10%.")  # fmt: skip
 @click.option("--quantity", help="Take the columns whose name ends in this, as pm25 of 171_pm25.")
 @click.option("--title", help="Heading of the page; the name of the file by default.")
 @click.option("--methods", "names", default="all", show_default=True,
