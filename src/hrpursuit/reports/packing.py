@@ -34,7 +34,7 @@ def pack(study: Study, title: str) -> Packed:
         blocks.append(np.where(shown == GAP, GAP, shown - whole(setting.picture, step)))
     for setting in study.settings:
         for hour in setting.hours:
-            blocks += [whole(hour.across, step), whole(hour.around, step)]
+            blocks += [whole(hour.across[:, study.cells.columns], step), whole(hour.around, step)]
     raw = np.concatenate([block.ravel() for block in blocks]).astype("<i2").tobytes()
     n_cells = readings.values.size
     figures = {
@@ -129,6 +129,9 @@ def _hour(hour: BadHour, study: Study) -> dict[str, Any]:
         "label": study.readings.labels[hour.row],
         "rms": hour.rms,
         "column": hour.column,
+        "place": hour.column // study.cells.every_column,  # among the sensors that are shown
+        "reading": float(hour.across[0, hour.column]),
+        "restored": float(hour.across[1, hour.column]),
         "at": hour.row - hour.first,
         "ends": [labels[0], labels[-1]],
         "nAround": hour.around.shape[1],

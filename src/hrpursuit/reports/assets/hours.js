@@ -8,12 +8,12 @@ function drawHours(chosen, hours) {
     ? "By the root mean square error of their readings; choose one to see it."
     : study.nObserved ? "None: every reading comes back exactly." : "None: there are no readings.";
   hourShown = Math.min(hourShown, Math.max(0, setting.hours.length - 1));
-  byId("hours-rows").replaceChildren(...setting.hours.map((hour, i) => hourRow(hour, hours[chosen][i], i, chosen, hours)));
+  byId("hours-rows").replaceChildren(...setting.hours.map((hour, i) => hourRow(hour, i, chosen, hours)));
   if (setting.hours.length) drawHour(setting.hours[hourShown], hours[chosen][hourShown]);
 }
 
-function hourRow(hour, cells, i, chosen, hours) {
-  const [reading, restored] = cells.across.map((part) => part[hour.column] * study.step);
+function hourRow(hour, i, chosen, hours) {
+  const { reading, restored } = hour;
   const button = html("button", { type: "button", "aria-pressed": i === hourShown }, hour.label);
   button.addEventListener("click", () => {
     hourShown = i;
@@ -26,9 +26,9 @@ function hourRow(hour, cells, i, chosen, hours) {
 
 function drawHour(hour, cells) {
   const name = study.names[hour.column];
-  byId("across-title").replaceChildren(html("b", {}, hour.label), ": all sensors, in the order of the table");
+  byId("across-title").replaceChildren(html("b", {}, hour.label), study.picture.everyColumn > 1 ? `: every ${study.picture.everyColumn}th sensor, in the order of the table` : ": all sensors, in the order of the table");
   byId("around-title").replaceChildren(html("b", {}, name), `: ${hour.ends[0]} to ${hour.ends[1]}`);
-  drawPair(byId("across"), cells.across, hour.column, (i) => study.names[i], false);
+  drawPair(byId("across"), cells.across, hour.place, (i) => study.names[study.picture.columns[i]], false);
   drawPair(byId("around"), cells.around, hour.at, (i) => (i === hour.at ? hour.label : `${i > hour.at ? "+" : "−"}${Math.abs(i - hour.at)} steps`), true);
 }
 

@@ -57,7 +57,7 @@ function cutCells(cells) {
   const readings = next(size);
   const residuals = study.settings.map(() => next(size));
   const hours = study.settings.map((setting) => setting.hours.map((hour) => ({
-    across: [next(study.nColumns), next(study.nColumns)],
+    across: [next(study.picture.columns.length), next(study.picture.columns.length)],
     around: [next(hour.nAround), next(hour.nAround)],
   })));
   return { readings, residuals, hours };
