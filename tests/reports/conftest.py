@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hrpursuit.reports import Goal, study, write_page
+from hrpursuit.reports import Goal, study_table, write_page
 
 GOALS = [Goal("lossless"), Goal("max_error", 2.0), Goal("rmse", 0.05), Goal("rmse", 0.15)]
 
@@ -29,7 +29,7 @@ def network():
 
 @pytest.fixture(scope="session")
 def small_study(network):
-    return study(network, GOALS, ["pca", "n_nonzero", "quantise-delta-xz"])
+    return study_table(network, GOALS, ["pca", "n_nonzero", "quantise-delta-xz"])
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,10 @@ import os
 import shutil
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
+
+from hrpursuit.reports import Goal, study_table, write_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -31,12 +34,15 @@ def opened(browser, path, width=1400, scheme="light"):
     """The page at this width; at its end it must have said nothing on the console and fetched nothing."""
     context = browser.new_context(viewport={"width": width, "height": 850}, color_scheme=scheme)
     page = context.new_page()
+    page.set_default_timeout(10_000)
     said, asked = [], []
     page.on("console", lambda message: said.append(message.text))
     page.on("pageerror", lambda error: said.append(str(error)))
     page.on("request", lambda request: asked.append(request.url))
     page.goto(path.as_uri())
-    page.wait_for_selector("html[data-ready]", timeout=10_000)
+    page.wait_for_selector("html[data-ready]")
+    page.wait_for_function("(width) => innerWidth === width", arg=width)
+    settled(page)
     yield page
     assert said == []
     assert asked == [path.as_uri()]
@@ -110,7 +116,7 @@ def test_names_are_text_and_cells_can_be_read(browser, page_file, network):
         page.get_by_role("button", name="largest error first").click()
         assert page.locator("#sensors .name").all_inner_texts()[-1] == "s7"
         box = page.locator("#map-readings").bounding_box()
-        page.locator("#map-readings").hover(position={"x": box["width"] - 4, "y": 3})
+        page.locator("#map-readings").hover(position={"x": box["width"] - 4, "y": 9})
         assert page.locator("#tip").inner_text().startswith("s1, 2024-03-07 23:00\nreading 3")
 
 
@@ -145,3 +151,34 @@ def test_dark_mode_is_dark_and_follows_the_system(browser, page_file):
         page.emulate_media(color_scheme="light")
         settled(page)
         assert pixels(page, "residual") != dark
+
+
+ODD = {
+    "constant": np.full((30, 3), 7.0),
+    "only gaps": np.full((30, 3), np.nan),
+    "one reading": np.array([[3.5]]),
+    "one sensor": np.round(np.cumsum(np.random.default_rng(0).normal(size=(60, 1)), axis=0), 1),
+    "tiny": 1e-9 * np.random.default_rng(0).normal(size=(40, 4)),
+    "huge": 1e12 * np.random.default_rng(0).normal(size=(40, 4)),
+}
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_odd_tables_can_be_looked_at(browser, name, tmp_path):
+    write_page(study_table(ODD[name], None, []), tmp_path / "x.html", name)
+    with opened(browser, tmp_path / "x.html", 390) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        assert not page.locator("#problem").is_visible()
+        text = page.locator("body").inner_text()
+        assert "NaN" not in text
+        assert "undefined" not in text
+        assert "Infinity" not in text
+
+
+def test_a_large_table_is_thinned_and_says_so(browser, tmp_path):
+    table = np.round(np.cumsum(np.random.default_rng(0).normal(size=(6200, 6)), axis=0))
+    write_page(study_table(table, [Goal("lossless")], []), tmp_path / "x.html", "long")
+    with opened(browser, tmp_path / "x.html") as page:
+        assert "every 4th time step" in page.locator("#maps-note").inner_text()
+        assert page.evaluate("document.getElementById('map-readings').clientWidth") > 1000
+        assert page.get_by_role("slider").is_disabled()

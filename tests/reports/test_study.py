@@ -11,7 +11,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hrpursuit.compression import compress, decompress
-from hrpursuit.reports import Goal, read_targets, study, write_page
+from hrpursuit.reports import Goal, read_targets, study_table, write_page
 from hrpursuit.reports.methods import choose, known
 from hrpursuit.reports.packing import GAP, pack
 from hrpursuit.reports.picture import MOST_CELLS, MOST_STEPS, choose_cells, ticks
@@ -114,7 +114,7 @@ def numbered():
 @pytest.mark.parametrize("make", [constant, zeros, nothing, one_sensor, one_row, wide, numbered])
 def test_odd_tables_have_a_page(make, tmp_path):
     table = make()
-    found = study(table, None, ["dct", "n_nonzero", "quantise-delta-xz"])
+    found = study_table(table, None, ["dct", "n_nonzero", "quantise-delta-xz"])
     write_page(found, tmp_path / "x.html", "odd")
     values = np.asarray(table, dtype=float)
     assert (tmp_path / "x.html").stat().st_size > 10_000

@@ -9,7 +9,7 @@ import click
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.tables import check_output, read_table
 from hrpursuit.progress import Bars
-from hrpursuit.reports import methods, read_targets, study, write_page
+from hrpursuit.reports import methods, read_targets, study_table, write_page
 from hrpursuit.rows.optional import needed
 
 
@@ -51,7 +51,7 @@ def report(
                 stop_if_interrupted()
                 yield step
 
-        found = study(table, goals, chosen, watch)
+        found = study_table(table, goals, chosen, watch)
     write_page(found, out, title or ("Readings" if str(data) == "-" else data.name))
     for note in found.notes:
         click.echo(f"note: {note}", err=True)

@@ -72,7 +72,7 @@ def plainly(items: Iterable[Item], total: int) -> Iterator[Item]:
     return iter(items)
 
 
-def study(
+def study_table(
     table: Any,
     targets: Sequence[Goal] | None = None,
     chosen: Sequence[str] | None = None,

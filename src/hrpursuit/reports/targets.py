@@ -40,7 +40,17 @@ class Goal:
 
 
 def read_targets(text: str) -> list[Goal]:
-    """`2%,5,lossless`: a relative RMSE in percent, a bound on every error in the unit of the table, or no loss."""
+    """Read a list of targets.
+
+    Parameters
+    ----------
+    text : str
+        With commas: `2%` is a relative RMSE, `5` a bound on every error in the unit of the table, `lossless` neither.
+
+    Returns
+    -------
+    goals : list of Goal
+    """
     goals = [_read(part.strip()) for part in text.split(",") if part.strip()]
     if not goals:
         raise ValueError(f"--targets names none; expected e.g. 2%,5%,1,lossless; got {text!r}.")

@@ -22,7 +22,7 @@ function paint(cells, colours, gap, place) {
 
 function mapMargins(context, width) {
   const longest = Math.max(...study.picture.columns.map((column) => context.measureText(study.names[column]).width));
-  return { left: Math.min(Math.ceil(longest) + 8, width < 500 ? 44 : 84), right: 2, top: 1, bottom: 20 };
+  return { left: Math.min(Math.ceil(longest) + 8, width < 500 ? 44 : 84), right: 2, top: 6, bottom: 20 };
 }
 
 function fitted(context, text, width) {

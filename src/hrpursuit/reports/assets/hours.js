@@ -20,13 +20,13 @@ function hourRow(hour, i, chosen, hours) {
     drawHours(chosen, hours);
     byId("hours-rows").children[i].querySelector("button").focus();
   });
-  const figures = [mean(hour.rms), study.names[hour.column], inUnit(reading), inUnit(restored), inUnit(reading - restored)];
+  const figures = [mean(hour.rms), study.names[hour.column], `${inUnit(reading)} → ${inUnit(restored)}`, inUnit(reading - restored)];
   return html("tr", i === hourShown ? { class: "on" } : {}, html("td", {}, button), ...figures.map((text) => html("td", {}, text)));
 }
 
 function drawHour(hour, cells) {
   const name = study.names[hour.column];
-  byId("across-title").replaceChildren(html("b", {}, hour.label), study.picture.everyColumn > 1 ? `: every ${study.picture.everyColumn}th sensor, in the order of the table` : ": all sensors, in the order of the table");
+  byId("across-title").replaceChildren(html("b", {}, hour.label), study.picture.everyColumn > 1 ? `: every ${ordinal(study.picture.everyColumn)} sensor, in the order of the table` : ": all sensors, in the order of the table");
   byId("around-title").replaceChildren(html("b", {}, name), `: ${hour.ends[0]} to ${hour.ends[1]}`);
   drawPair(byId("across"), cells.across, hour.place, (i) => study.names[study.picture.columns[i]], false);
   drawPair(byId("around"), cells.around, hour.at, (i) => (i === hour.at ? hour.label : `${i > hour.at ? "+" : "−"}${Math.abs(i - hour.at)} steps`), true);

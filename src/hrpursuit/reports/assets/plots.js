@@ -2,7 +2,7 @@
 const MARKS = ["circle", "square", "up", "diamond", "down", "plus", "cross", "left", "right", "star"];
 const DASHES = ["", "6 3", "8 3 2 3", "2 3", "10 3", "5 2 1 2", "1 2", "8 2", "4 2", "12 3"];
 
-function mark(kind, x, y, colour, r = 4) {
+function mark(kind, x, y, colour, isHollow = false, r = 4) {
   const shapes = {
     square: `M${x - r} ${y - r}h${2 * r}v${2 * r}h${-2 * r}z`,
     up: `M${x} ${y - r - 1}L${x + r + 1} ${y + r}H${x - r - 1}z`,
@@ -14,19 +14,18 @@ function mark(kind, x, y, colour, r = 4) {
     cross: `M${x - r} ${y - r}L${x + r} ${y + r}M${x - r} ${y + r}L${x + r} ${y - r}`,
     star: `M${x - r} ${y}H${x + r}M${x} ${y - r}V${y + r}M${x - 3} ${y - 3}L${x + 3} ${y + 3}`,
   };
-  if (kind === "ring") return svg("circle", { cx: x, cy: y, r, fill: "var(--page)", stroke: colour, "stroke-width": 2 });
-  if (kind === "circle") return svg("circle", { cx: x, cy: y, r, fill: colour });
-  const open = ["plus", "cross", "star"].includes(kind);
-  return svg("path", { d: shapes[kind], fill: open ? "none" : colour, stroke: colour, "stroke-width": open ? 2 : 0 });
+  const isOpen = ["plus", "cross", "star"].includes(kind);
+  const style = { fill: isOpen ? "none" : isHollow ? "var(--page)" : colour, stroke: colour, "stroke-width": isOpen || isHollow ? 2 : 0 };
+  if (kind === "circle") return svg("circle", { cx: x, cy: y, r, ...style });
+  return svg("path", { d: shapes[kind], ...style });
 }
 
-const colourOf = (i) => `var(--c${i % 10})`;
-
-/** How each curve looks: ours strong and in one colour, the others one after another. */
+/** How each curve looks: ours strong and in one colour, the others one after another, hollow when colours recur. */
+const nOurs = study.curves.filter((curve) => curve.method === "adaptive").length;
 const looks = study.curves.map((curve, i) => {
-  const isOurs = curve.method === "adaptive";
-  const k = isOurs ? 0 : i - study.curves.filter((other) => other.method === "adaptive").length + 1;
-  return { colour: colourOf(k), mark: isOurs && i ? "ring" : MARKS[k % 10], dash: isOurs && i ? "3 3" : DASHES[k % 10], width: isOurs ? 2.5 : 1.5 };
+  if (i < nOurs) return { colour: "var(--c0)", mark: "circle", isHollow: i > 0, dash: i > 0 ? "3 3" : "", width: 2.5 };
+  const k = 1 + ((i - nOurs) % 9);
+  return { colour: `var(--c${k})`, mark: MARKS[k], isHollow: i - nOurs >= 9, dash: DASHES[k], width: 1.5 };
 });
 const xzLook = { colour: "var(--faint)", mark: "cross", dash: null, width: 0 };
 
@@ -43,7 +42,7 @@ function logTicks(low, high) {
 function evenTicks(low, high, n) {
   const rough = (high - low) / n || 1;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((digit) => digit * power).find((value) => value >= rough);
+  const step = [1, 2, 5, 10].map((digit) => digit * power).find((value) => value >= 0.8 * rough);
   const found = [];
   for (let value = Math.ceil(low / step) * step; value <= high + step * 1e-9; value += step) found.push(value);
   return found;
@@ -99,7 +98,7 @@ function drawCurves(chosen) {
 }
 
 function dot(curve, point, look, x, y) {
-  const drawn = svg("g", {}, mark(look.mark, x(point.bytes), y(point.rmse), look.colour),
+  const drawn = svg("g", {}, mark(look.mark, x(point.bytes), y(point.rmse), look.colour, look.isHollow),
     svg("circle", { cx: x(point.bytes), cy: y(point.rmse), r: 9, fill: "transparent" }));
   const text = `${curve.label}\n${point.what}\n${grouped(point.bytes)} bytes, RMSE ${percent(point.rmse)}, largest error ${threeDigits(point.maxError)}`;
   drawn.addEventListener("pointermove", (event) => showTip(text, event));
@@ -111,7 +110,7 @@ function dot(curve, point, look, x, y) {
 function drawLegend() {
   const entry = (label, look) => html("li", {}, svg("svg", { width: 30, height: 14, "aria-hidden": "true" },
     ...(look.dash === null ? [] : [svg("path", { d: "M0 7H30", stroke: look.colour, "stroke-width": look.width, "stroke-dasharray": look.dash })]),
-    mark(look.mark, 15, 7, look.colour)), label);
+    mark(look.mark, 15, 7, look.colour, look.isHollow)), label);
   const drawn = study.curves.map((curve, i) => [curve, looks[i]]).filter(([curve]) => curve.points.length);
   byId("curves-legend").replaceChildren(...drawn.map(([curve, look]) => entry(curve.label, look)),
     entry("the CSV text in xz, without loss", xzLook));

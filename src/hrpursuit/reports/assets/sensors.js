@@ -10,6 +10,7 @@ function drawSensors(chosen) {
   if (byError) order.sort((a, b) => study.reports[b] - study.reports[a] || sensorRms[b] - sensorRms[a] || a - b);
   const longest = Math.max(...sensorMax) || 1;
   const shown = allBars ? order : order.slice(0, MOST_BARS);
+  byId("sensors").style.setProperty("--name", `${Math.min(12, Math.max(...study.names.map((name) => name.length))) + 1}ch`);
   byId("sensors").replaceChildren(...shown.map((i) => bar(i, sensorRms[i], sensorMax[i], longest)));
   const more = byId("sensors-more");
   more.hidden = order.length <= MOST_BARS;
@@ -75,5 +76,5 @@ function atomFigure(atom, i) {
   picture.addEventListener("pointerdown", look);
   picture.addEventListener("pointerleave", hideTip);
   return html("figure", {}, html("figcaption", {}, html("b", {}, `Atom ${i + 1}`), html("p", { class: "faint" },
-    `${percent(atom.share)} of the energy; in ${Math.round(100 * atom.used)}% of the time steps`)), html("div", { class: "plot" }, picture));
+    `${percent(atom.share)} of the energy, ${Math.round(100 * atom.used)}% of the steps`)), html("div", { class: "plot" }, picture));
 }

@@ -9,8 +9,8 @@ function tellTable() {
   const range = study.hasTimes ? `, ${first} to ${last}` : "";
   byId("lead").textContent = `${grouped(nRows)} time steps of ${grouped(nColumns)} sensor${nColumns > 1 ? "s" : ""}${range}: ${grouped(nObserved)} readings; ${percent(gaps)} of the cells are gaps. As CSV text ${grouped(study.csv)} bytes, in xz ${grouped(study.xz)}.`;
   const thin = [];
-  if (picture.everyRow > 1) thin.push(`every ${picture.everyRow}th time step`);
-  if (picture.everyColumn > 1) thin.push(`every ${picture.everyColumn}th sensor`);
+  if (picture.everyRow > 1) thin.push(`every ${ordinal(picture.everyRow)} time step`);
+  if (picture.everyColumn > 1) thin.push(`every ${ordinal(picture.everyColumn)} sensor`);
   byId("maps-note").textContent = `Time runs to the right, one line a sensor. ${thin.length ? `The table is large: these pictures show ${thin.join(" and ")}; all figures count every reading. ` : ""}Point at a cell to read it.`;
   byId("curves-note").textContent = "Every method stores the whole table, gaps included, and is judged by what comes back. The ring is the target that the slider has chosen.";
   byId("notes-section").hidden = !study.notes.length;
@@ -32,7 +32,20 @@ function tellSetting(chosen) {
   slider.setAttribute("aria-valuetext", `${at.text}: ${grouped(at.bytes)} bytes`);
   byId("short").textContent = `${grouped(at.bytes)} bytes${study.nObserved ? ` · RMSE ${percent(at.rmse)} · largest error ${threeDigits(at.maxError)}` : ""}`;
   byId("restored-note").textContent = `from ${grouped(at.bytes)} bytes`;
-  [...byId("stops").children].forEach((stop, i) => stop.classList.toggle("on", i === chosen));
+  markStop(chosen);
+}
+
+/** Names of the stops of the slider: the chosen one, and those that have room beside each other. */
+function markStop(chosen) {
+  const stops = [...byId("stops").children];
+  stops.forEach((stop, i) => stop.classList.toggle("on", i === chosen));
+  const places = stops.map((stop) => stop.getBoundingClientRect());
+  const taken = [places[chosen]];
+  stops.forEach((stop, i) => {
+    const isFree = taken.every((other) => places[i].right + 3 < other.left || places[i].left - 3 > other.right);
+    if (isFree) taken.push(places[i]);
+    stop.style.visibility = isFree || i === chosen ? "visible" : "hidden";
+  });
 }
 
 function drawMaps(chosen) {
@@ -63,12 +76,14 @@ function tellCell(step, sensor) {
 }
 
 function drawAll() {
+  if (byId("curves").clientWidth < 100) return; // no room, as in a window that is being made; `resize` calls again
   const chosen = slider.valueAsNumber;
   tellSetting(chosen);
   drawMaps(chosen);
   drawCurves(chosen);
   drawSensors(chosen);
   drawHours(chosen, cut.hours);
+  document.documentElement.dataset.ready = "true";
 }
 
 /** At most once a frame, whatever calls. */
@@ -105,7 +120,6 @@ async function start() {
   cut = cutCells(await unpackCells());
   drawLegend();
   drawAtoms();
-  drawAll();
   for (const name of Object.keys(maps)) watchMap(maps[name], () => boxes[name], tellCell);
   for (const [id, isByError] of [["sort-error", true], ["sort-table", false]]) {
     byId(id).addEventListener("click", () => {
@@ -124,7 +138,7 @@ async function start() {
   });
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ask);
   addEventListener("scroll", hideTip, { passive: true });
-  document.documentElement.dataset.ready = "true";
+  drawAll();
 }
 
 start().catch((error) => {

@@ -5,19 +5,32 @@ const byId = (id) => document.getElementById(id);
 const cssColour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 const grouped = (number) => number.toLocaleString("en");
 
+/** A number as text; very large and very small ones with a power of ten. */
+function written(value, options) {
+  const size = Math.abs(value);
+  if (size !== 0 && (size >= 1e7 || size < 1e-4)) return value.toExponential(2).replace("-", "−").replace("e+", "e");
+  return value.toLocaleString("en", options).replace("-", "−");
+}
+
 /** Text of a reading or an error, with as many decimals as the readings have. */
 function inUnit(value) {
-  return value.toLocaleString("en", { maximumFractionDigits: study.decimals > 6 ? 12 : study.decimals, maximumSignificantDigits: study.decimals > 3 ? 6 : undefined });
+  return written(value, study.decimals > 3 ? { maximumSignificantDigits: 6 } : { maximumFractionDigits: study.decimals });
 }
 
 /** Text of a mean error: three digits, zeros at the end too. */
 function mean(value) {
-  return value === 0 ? "0" : value.toLocaleString("en", { maximumSignificantDigits: 3, minimumSignificantDigits: 3 });
+  return value === 0 ? "0" : written(value, { maximumSignificantDigits: 3, minimumSignificantDigits: 3 });
 }
 
 /** At most three digits. */
 function threeDigits(value) {
-  return value === 0 ? "0" : value.toLocaleString("en", { maximumSignificantDigits: 3 });
+  return written(value, { maximumSignificantDigits: 3 });
+}
+
+/** 2nd, 3rd, 4th, ... */
+function ordinal(n) {
+  const ending = { 1: "st", 2: "nd", 3: "rd" }[n % 10];
+  return `${n}${ending && Math.floor((n % 100) / 10) !== 1 ? ending : "th"}`;
 }
 
 function percent(share) {
