@@ -73,14 +73,19 @@ class Header:
                 schema.check_builds()
             if flags >= 2 * _IS_FRAME or not 1 <= chunk_rows <= max(1, MAX_CELLS // max(1, n_columns)):
                 raise DamagedFile("the header says what cannot be")
-        return cls(schema, target, chunk_rows, cursor.rest(), len(data), n_description, zlib.crc32(data))
+        return cls(schema, target, chunk_rows, cursor.rest(), len(data), n_description, _ending(data))
 
     def with_checksum(self, data: bytes) -> "Header":
-        return replace(self, n_bytes=len(data), checksum=zlib.crc32(data))
+        return replace(self, n_bytes=len(data), checksum=_ending(data))
 
 
 def _checksum(data: bytes, start: int = 0) -> bytes:
     return zlib.crc32(data, start).to_bytes(4, "little")
+
+
+def _ending(data: bytes) -> int:
+    """The checksum at the end of the header; that of all of it, end included, would be the same for every file."""
+    return int.from_bytes(data[-4:], "little")
 
 
 def _read_target(cursor: Cursor, code: int) -> Target:

@@ -4,6 +4,7 @@ import io
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from os import PathLike
 from pathlib import Path
 from types import TracebackType
@@ -171,11 +172,12 @@ class Decoder:
             self.damage += [what for what in scan.damage if what != NO_INDEX]
         except DamagedFile:
             self.damage += scan.damage
-        lost = [number for number in range(n_chunks) if number not in found]
-        for number in lost:
-            first = number * self._header.chunk_rows
-            self.damage.append(f"chunk {number} (rows from {first} on) is lost")
         numbers = sorted(found)
+        for before, after in pairwise([-1, *numbers, n_chunks]):
+            if after - before > 1:
+                some = f"chunk {before + 1}" if after - before == 2 else f"chunks {before + 1} to {after - 1}"
+                rows = f"rows {(before + 1) * self._header.chunk_rows} to {after * self._header.chunk_rows - 1}"
+                self.damage.append(f"{some} ({rows}) lost")
         rows, offsets, sizes, ends = zip(*(found[number] for number in numbers), strict=True) if numbers else ((),) * 4
         flat = [label for pair in ends for label in pair]
         self._list(numbers, list(rows), flat, list(sizes), list(offsets))

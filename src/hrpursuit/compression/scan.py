@@ -86,7 +86,7 @@ def read_header(feed: Feed) -> Header:
 
 
 class Scan:
-    """Goes through the chunks in the order of the file; then `damage` says what was wrong, and `index` is the one found."""
+    """Goes through the chunks in the order of the file; `damage` says what was wrong, `index` is the one found."""
 
     def __init__(self, feed: Feed, header: Header, strict: bool) -> None:
         self.feed = feed

@@ -148,13 +148,21 @@ def _fitted(table: Table, schema: Schema, n_before: int) -> Table:
         )
     columns = []
     for place, (column, kind, first) in enumerate(zip(table.columns, here.kinds, schema.kinds, strict=True)):
-        if kind != first and not (kind in NUMPY and first in NUMPY and np.can_cast(kind, first, "safe")):
+        if kind != first and not _holds(first, kind, column):
             name = place if schema.names is None else schema.names.values[place]
             raise ValueError(
                 f"column {name!r} was {first} in the first rows and is {kind} now; convert it: astype({first!r})."
             )
         columns.append(column.astype(first) if kind != first else column)
     return Table(schema, columns, _fitted_labels(table, schema, n_before), table.n_rows)
+
+
+def _holds(first: str, kind: str, column: np.ndarray) -> bool:
+    """Whether the type of the first rows has all values of this column; whole numbers may become floats."""
+    if kind not in NUMPY or first not in NUMPY or not np.can_cast(kind, first, "safe"):
+        return False
+    too_wide = first == "float64" and kind in ("int64", "uint64")
+    return not too_wide or not ((column > 2**53).any() or (column < -(2**53)).any())
 
 
 def _fitted_labels(table: Table, schema: Schema, n_before: int) -> Any:

@@ -1,0 +1,351 @@
+"""Files of every kind, cut and changed in 10,000 ways: a clear error or whole chunks, never anything else.
+
+Run `python benchmarks/damage.py [--files 10000] [--seed 0]`. Each file is read in a process of its own kind, so that a
+crash or a hang is seen, once strictly and once with damaged="skip". Counted as failures: anything raised but
+DamagedFile, a crash, more than 20 seconds, data that differ from the original without an error, and more than 4 times
+the memory that reading the unchanged file takes. Of files whose checksums were made to fit again wrong data cannot be
+told, all else can. Exits with 1 if there is a failure.
+"""
+
+import argparse
+import json
+import os
+import queue
+import resource
+import subprocess
+import sys
+import threading
+import tracemalloc
+import warnings
+import zlib
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from common import describe_machine, table, verdict
+
+from hrpursuit.compression import DamagedFile, Decoder, compress
+from hrpursuit.compression.container import MAGIC, MARKER, TRAILER
+from hrpursuit.compression.layout import Cursor, varint
+
+SECONDS, TIMES, START_SECONDS = 20, 4, 300
+ROWS, CHUNK_ROWS = 60, 16
+
+
+@dataclass(frozen=True)
+class Honest:
+    """A file that nobody changed, the tables of its chunks, and the memory it takes to read it."""
+
+    name: str
+    data: bytes
+    tables: list
+    peak: int
+
+
+def readings(n_columns: int, seed: int) -> np.ndarray:
+    """Smooth, rounded to one decimal, with gaps."""
+    rng = np.random.default_rng(seed)
+    table = 30 + np.cumsum(rng.normal(0, 1, (ROWS, n_columns)), axis=0) + rng.normal(0, 3, (ROWS, 1))
+    table[rng.random(table.shape) < 0.1] = np.nan
+    return np.round(table, 1)
+
+
+def tables() -> Iterator[tuple[str, object]]:
+    plain = readings(6, 0)
+    rng = np.random.default_rng(1)
+    yield "array", plain
+    yield "whole numbers", np.nan_to_num(plain).astype(np.int16)
+    yield "any floats", rng.normal(size=(ROWS, 4)).astype(np.float32)
+    hours = pd.date_range("2017-10-01", periods=ROWS, freq="h", tz="Europe/Warsaw", name="UTC time")
+    frame = pd.DataFrame(plain, index=hours, columns=[f"s{i:02d}" for i in range(6)])
+    frame.attrs = {"unit": "µg/m³", "places": [50.06, 19.94]}
+    yield "frame", frame
+    mixed = pd.DataFrame({"a": plain[:, 0], "b": np.arange(ROWS) % 7, "c": np.arange(ROWS) % 2 == 0})
+    mixed["d"] = pd.array([None if i % 9 == 0 else i for i in range(ROWS)], dtype="Int16")
+    mixed["e"] = np.arange(ROWS, dtype=np.uint64) * np.uint64(2**57)
+    mixed.index = pd.Index([f"row {i * i}" for i in range(ROWS)])
+    yield "mixed", mixed
+    yield "uneven times", frame.iloc[np.sort(rng.permutation(ROWS)[: ROWS - 7])]
+
+
+def honest_files() -> list[Honest]:
+    files = []
+    for name, content in tables():
+        targets = [{"lossless": True}]
+        if name in ("array", "frame", "whole numbers"):
+            targets += [{"rmse": 0.1}, {"rmse": 0.01}, {"max_error": 5}, {"max_error": 0.3}]
+        if name == "array":
+            targets += [{"n_nonzero": 2}, *({"rmse": 0.1, "basis": basis} for basis in ("hrp", "pca", "dct"))]
+        for target in targets:
+            data = compress(content, chunk_rows=CHUNK_ROWS, **target)
+            words = " ".join(f"{key} {value}" for key, value in target.items())
+            files.append(Honest(f"{name}, {words}", data, list(Decoder(data)), 0))
+    return [Honest(file.name, file.data, file.tables, honest_peak(file.data)) for file in files]
+
+
+def honest_peak(data: bytes) -> int:
+    read_both_ways(data)
+    tracemalloc.start()
+    read_both_ways(data)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return peak
+
+
+def read_both_ways(data: bytes) -> tuple[list | None, list[tuple[int, object]] | None]:
+    """What reading strictly gives, and what skipping gives with numbers of chunks; None for DamagedFile."""
+    strict = skipped = None
+    with suppress(DamagedFile):
+        strict = list(Decoder(data))
+    with suppress(DamagedFile):
+        decoder = Decoder(data, damaged="skip")
+        numbers = [chunk.number for chunk in decoder.chunks]
+        skipped = list(zip(numbers, decoder, strict=False))
+        Decoder(data, damaged="skip").read()
+    return strict, skipped
+
+
+def same(a: object, b: object) -> bool:
+    if isinstance(b, pd.DataFrame):
+        return isinstance(a, pd.DataFrame) and a.equals(b) and a.index.equals(b.index) and a.columns.equals(b.columns)
+    return a.dtype == b.dtype and a.tobytes() == b.tobytes()
+
+
+def flip_bits(data: bytes, rng: np.random.Generator) -> bytes:
+    out = bytearray(data)
+    for place in rng.integers(0, len(data), rng.integers(1, 9)):
+        out[place] ^= 1 << rng.integers(0, 8)
+    return bytes(out)
+
+
+def overwrite(data: bytes, rng: np.random.Generator) -> bytes:
+    a, b = span(data, rng)
+    kind = rng.integers(0, 3)
+    new = rng.bytes(b - a) if kind == 0 else bytes([0, 255][kind - 1] for _ in range(b - a))
+    return data[:a] + new + data[b:]
+
+
+def cut(data: bytes, rng: np.random.Generator) -> bytes:
+    return data[: rng.integers(0, len(data))]
+
+
+def leave_out(data: bytes, rng: np.random.Generator) -> bytes:
+    a, b = span(data, rng)
+    return data[:a] + data[b:]
+
+
+def insert(data: bytes, rng: np.random.Generator) -> bytes:
+    place = rng.integers(0, len(data) + 1)
+    new = rng.bytes(int(rng.integers(1, 60)))
+    if rng.random() < 0.3:
+        new = MARKER + new
+    return data[:place] + new + data[place:]
+
+
+def double(data: bytes, rng: np.random.Generator) -> bytes:
+    a, b = span(data, rng)
+    return data[:b] + data[a:b] + data[b:]
+
+
+def swap_chunks(data: bytes, rng: np.random.Generator) -> bytes:
+    header, frames, end = segments(data)
+    a, b = rng.choice(len(frames), 2, replace=False)
+    if rng.random() < 0.5:
+        frames[a], frames[b] = frames[b], frames[a]
+    else:
+        frames[a] = frames[b]
+    return b"".join([header, *frames, end])
+
+
+def span(data: bytes, rng: np.random.Generator) -> tuple[int, int]:
+    a = int(rng.integers(0, len(data)))
+    return a, min(len(data), a + int(rng.geometric(0.05)))
+
+
+def segments(data: bytes) -> tuple[bytes, list[bytes], bytes]:
+    chunks = Decoder(data).chunks
+    frames = [data[chunk.offset : chunk.offset + chunk.n_bytes] for chunk in chunks]
+    start = chunks[0].offset
+    return data[:start], frames, data[start + sum(map(len, frames)) :]
+
+
+def rebuilt(header: bytes, frames: list[bytes], end: bytes) -> bytes:
+    """A file of these bodies, with lengths and checksums that fit."""
+    out = MAGIC + varint(len(header)) + header
+    checksum = zlib.crc32(out)
+    out += checksum.to_bytes(4, "little")
+    for body in frames:
+        frame = MARKER + varint(len(body)) + body
+        out += frame + zlib.crc32(frame, checksum).to_bytes(4, "little")
+    end += len(end).to_bytes(4, "little")
+    return out + end + zlib.crc32(end, checksum).to_bytes(4, "little")
+
+
+def bodies(data: bytes) -> tuple[bytes, list[bytes], bytes]:
+    """The parts of a file without what `rebuilt` adds."""
+    header, frames, end = segments(data)
+    return inside(header, len(MAGIC)), [inside(frame, len(MARKER)) for frame in frames], end[:-TRAILER]
+
+
+def inside(part: bytes, n_before: int) -> bytes:
+    cursor = Cursor(part[n_before:-4])
+    cursor.varint()
+    return cursor.rest()
+
+
+def forge(data: bytes, rng: np.random.Generator) -> bytes:
+    """One part changed, all checksums made to fit."""
+    header, frames, end = bodies(data)
+    change = (flip_bits, flip_bits, overwrite, leave_out, insert, double)[rng.integers(0, 6)]
+    place = rng.integers(0, 10)
+    if place < 2:
+        header = change(header, rng)
+    elif place < 3:
+        end = change(end, rng)
+    else:
+        chosen = int(rng.integers(0, len(frames)))
+        frames[chosen] = change(frames[chosen], rng)
+    return rebuilt(header, frames, end)
+
+
+MUTATIONS: dict[str, Callable[[bytes, np.random.Generator], bytes]] = {
+    "bits flipped": flip_bits,
+    "bytes overwritten": overwrite,
+    "cut": cut,
+    "bytes left out": leave_out,
+    "bytes put in": insert,
+    "bytes doubled": double,
+    "chunks swapped": swap_chunks,
+    "checksums forged": forge,
+}
+#: Those that decoders behind the checksums see come as often as all others.
+SHARES = np.array([1, 1, 1, 1, 1, 1, 1, 7]) / 14
+
+
+def outcome(file: Honest, kind: str, changed: bytes) -> tuple[str, float]:
+    """What became of one file, in a word, and the share of the honest memory that it took."""
+    tracemalloc.start()
+    try:
+        strict, skipped = read_both_ways(changed)
+    except Exception as error:
+        return f"raised {type(error).__name__}: {error}", 0.0
+    finally:
+        ratio = tracemalloc.get_traced_memory()[1] / file.peak
+        tracemalloc.stop()
+    if kind != "checksums forged":
+        if strict is not None and not (len(strict) == len(file.tables) and all(map(same, strict, file.tables))):
+            return "wrong data", ratio
+        if skipped is not None and not all(same(found, file.tables[number]) for number, found in skipped):
+            return "wrong data", ratio
+    if ratio > TIMES:
+        return "too much memory", ratio
+    if strict is not None:
+        return "read", ratio
+    return "error" if not skipped else "chunks", ratio
+
+
+def work(seed: int, first: int, stop: int) -> None:
+    """Read files and say what became of each; in a process that may die."""
+    warnings.simplefilter("ignore")
+    files = honest_files()
+    print("ready", flush=True)
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for case in range(first, stop):
+        print(case, flush=True)
+        rng = np.random.default_rng([seed, case])
+        file = files[rng.integers(0, len(files))]
+        kind = list(MUTATIONS)[rng.choice(len(MUTATIONS), p=SHARES)]
+        what, ratio = outcome(file, kind, MUTATIONS[kind](file.data, rng))
+        grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / memory
+        if grown > TIMES:
+            what, ratio = "too much memory", grown
+        print(json.dumps([kind, what, round(ratio, 3), file.name]), flush=True)
+
+
+def results(n_files: int, seed: int) -> Iterator[tuple[int, str, str, float, str]]:
+    """Case, kind of change, what became of it, memory, name of the file; a process that dies is started again."""
+    first = 0
+    while first < n_files:
+        command = [sys.executable, __file__, "--work", str(seed), str(first), str(n_files)]
+        process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"}
+        )
+        lines: queue.Queue[str] = queue.Queue()
+        threading.Thread(target=_pass_on, args=(process, lines), daemon=True).start()
+        case, limit = first - 1, START_SECONDS
+        try:
+            while case < n_files:
+                line = lines.get(timeout=limit)
+                limit = SECONDS
+                if line.startswith("["):
+                    yield case, *json.loads(line)
+                elif line.isdigit():
+                    case = int(line)
+                elif line != "ready":
+                    break
+        except queue.Empty:
+            process.kill()
+            yield case, "unknown", "hang", 0.0, ""
+        else:
+            if process.wait() != 0:
+                yield case, "unknown", f"crash ({process.returncode})", 0.0, ""
+        if case < first:
+            raise RuntimeError("the process that reads the files does not start")
+        first = case + 1
+
+
+def _pass_on(process: subprocess.Popen, lines: queue.Queue) -> None:
+    for line in process.stdout:
+        lines.put(line.strip())
+    lines.put("end")
+
+
+GOOD = ("read", "chunks", "error")
+
+
+def run(n_files: int, seed: int) -> list[str]:
+    """Print the table; give the failures in words."""
+    counts: dict[str, Counter] = {kind: Counter() for kind in MUTATIONS}
+    memory: Counter = Counter()
+    failures = []
+    for case, kind, what, ratio, name in results(n_files, seed):
+        counts.setdefault(kind, Counter())[what if what in GOOD else "failed"] += 1
+        memory[kind] = max(memory[kind], ratio)
+        if what not in GOOD:
+            failures.append(f"file {case} ({name}; {kind}): {what}")
+    table(
+        ["change           ", "files", "error", "some chunks", "all chunks", "failed", "memory, times"],
+        [
+            (kind, seen.total(), seen["error"], seen["chunks"], seen["read"], seen["failed"], f"{memory[kind]:.2f}")
+            for kind, seen in counts.items()
+        ],
+    )
+    n_seen = sum(seen.total() for seen in counts.values())
+    if n_seen != n_files:
+        failures.append(f"{n_seen} files were read instead of {n_files}")
+    return failures
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--files", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--work", type=int, nargs=3, help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.work:
+        work(*args.work)
+        return
+    describe_machine()
+    failures = run(args.files, args.seed)
+    print(f"\nan error or whole chunks, in at most {TIMES} times the memory: {verdict(not failures)}")
+    print("\n".join(failures[:20]))
+    sys.exit(bool(failures))
+
+
+if __name__ == "__main__":
+    sys.path.insert(0, str(Path(__file__).parent))
+    main()
