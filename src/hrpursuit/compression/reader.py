@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from hrpursuit.compression.bounds import Bounds
-from hrpursuit.compression.chunk_coder import ChunkDecoder
+from hrpursuit.compression.chunk_decoder import ChunkDecoder
 from hrpursuit.compression.container import MAX_INDEX, TRAILER, Frame, Index
 from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.labels import Labels

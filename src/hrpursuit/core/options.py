@@ -34,6 +34,8 @@ class HRPOptions:
         Stage Two steps over all rows on data that is not exactly sparse.
     alternations : int, default=50
         Most Procrustes alternations with `n_nonzero_coefs`; noisy data takes at most 20.
+    gap_rounds : int, default=100
+        Most rounds of codes and dictionary, in turn, with `n_nonzero_coefs` on data with gaps.
     """
 
     temperature: tuple[float, float] = (0.10, 0.07)
@@ -47,11 +49,12 @@ class HRPOptions:
     threshold: float = 2.5
     refine_steps: int = 30
     alternations: int = 50
+    gap_rounds: int = 100
 
     def __post_init__(self) -> None:
         hot, cold = self.temperature
         self._require("temperature", hot >= cold > 0, "two positive numbers, the first not below the second")
-        positive = ("cooling_sweeps", "spacing", "look_every", "threshold", "refine_steps", "alternations")
+        positive = ("cooling_sweeps", "spacing", "look_every", "threshold", "refine_steps", "alternations", "gap_rounds")
         for name in positive:
             self._require(name, getattr(self, name) > 0, "positive")
         self._require("ordered_share", 0 < self.ordered_share < 1, "between 0 and 1")

@@ -37,10 +37,13 @@ def decode_block(codes: Array, components: Array) -> Array:
 
 
 def residual_block(X: Array, components: Array, unit: float, kernel: Coder, *args: Any) -> tuple[float, float]:
-    """Squared norms, in this unit, of what the codes leave of the samples, and of the samples."""
+    """Squared norms, in this unit, of what the codes leave of the samples, and of the samples, without their gaps."""
     X = np.asarray(X, dtype=np.float64)
     residual = (X - kernel(X, *args) @ components) / unit
     X = X / unit
+    if np.isnan(X).any():  # the samples alone: codes that are no numbers have to show
+        observed = ~np.isnan(X)
+        residual, X = residual[observed], X[observed]
     return float(np.vdot(residual, residual)), float(np.vdot(X, X))
 
 
@@ -54,6 +57,8 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     #: Fitted matrices that a file keeps, beside those of `_to_archive`.
     _matrices: tuple[str, ...] = ("components_",)
+    #: Whether NaN is a missing value; the kernel of `_coder` then takes it.
+    _takes_gaps = False
     components_: np.ndarray
 
     def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
@@ -95,9 +100,9 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         self._check_has_dictionary()
         if isinstance(X, np.memmap) and out is None:
             X = np.asarray(X)  # an array to whoever gives it, so an array goes back
-        rows = matching_rows(self, X)
+        rows = matching_rows(self, X, gaps=self._takes_gaps)
         kernel, args = self._coder(rows.dtype)
-        return self._apply(kernel, args, X, rows, list(self.get_feature_names_out()), out)
+        return self._apply(kernel, args, X, rows, list(self.get_feature_names_out()), out, self._takes_gaps)
 
     def inverse_transform(self, codes: Any, out: str | PathLike[str] | None = None) -> Any:
         """Samples for codes: codes @ components_.
@@ -139,18 +144,19 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         rows: Rows,
         names: list[str],
         out: str | PathLike[str] | None,
+        gaps: bool = False,
     ) -> Any:
         """The kernel on all rows: in memory, as a stream, lazily for Dask, or into a file."""
         if out is not None:
             with shown(rows, getattr(self, "verbose", 0)):
-                blocks = checked(rows.map(kernel, *args), rows)
+                blocks = checked(rows.map(kernel, *args), rows, gaps=gaps)
                 write_blocks(out, blocks, names, rows.dtype, given)
             return Path(out)
         if isinstance(rows, ArrayRows):
-            return gather(checked(rows.map(kernel, *args), rows), len(rows.X), len(names), rows.dtype)
+            return gather(checked(rows.map(kernel, *args), rows, gaps=gaps), len(rows.X), len(names), rows.dtype)
         if isinstance(rows, DaskRows):
-            return map_lazily(kernel, args, rows, len(names))
-        return checked(rows.map(kernel, *args), rows)
+            return map_lazily(kernel, args, rows, len(names), gaps)
+        return checked(rows.map(kernel, *args), rows, gaps=gaps)
 
     def score(self, X: Any, y: None = None) -> float:
         """Minus the relative reconstruction error, -norm(X - inverse_transform(transform(X))) / norm(X); 0 is best.
@@ -166,13 +172,13 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         score : float
         """
         self._check_has_dictionary()
-        rows = matching_rows(self, X)
-        largest = float(np.abs(ordering_sample(rows)).max()) or 1.0  # norms that do not overflow
+        rows = matching_rows(self, X, gaps=self._takes_gaps)
+        largest = float(np.fmax.reduce(np.abs(ordering_sample(rows)), axis=None, initial=0.0)) or 1.0  # no overflow
         with shown(rows, getattr(self, "verbose", 0)):
             kernel, args = self._coder(np.dtype(np.float64))
             error, total = rows.sum(residual_block, self.components_, largest, kernel, *args)
         if not np.isfinite(error):
-            survey(rows, name_of(rows))
+            survey(rows, name_of(rows), gaps=self._takes_gaps)
         return 0.0 - float(np.sqrt(error / total)) if total > 0 else 0.0
 
     def save(self, path: str | PathLike[str]) -> None:
@@ -204,6 +210,7 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self._takes_gaps
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 

@@ -39,6 +39,21 @@ def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
         )
 
 
+def check_observed(X: Array, dictionary: str, names: Sequence[str] | np.ndarray | None) -> None:
+    """Refuse a table with gaps that has nothing else; for a complete dictionary also a feature that has nothing else,
+    since the samples say nothing about it.
+    """
+    blank = np.flatnonzero(np.isnan(X).all(axis=0))
+    if len(blank) == X.shape[1]:
+        raise ValueError("all entries of X are NaN; there is nothing to learn from.")
+    if len(blank) and dictionary == "complete":
+        label = (lambda i: repr(str(names[i]))) if names is not None else str
+        raise ValueError(
+            f'dictionary="complete" needs features that are observed somewhere; features without any entry but NaN: '
+            f'{_list(blank, label)}. Remove them, or use dictionary="orthogonal", which allows them.'
+        )
+
+
 def check_n_nonzero(n_nonzero: int | None, n_features: int) -> None:
     if n_nonzero is not None and n_nonzero > n_features:
         raise ValueError(f"n_nonzero_coefs must be from 1 to {n_features}, the number of features; got {n_nonzero}.")

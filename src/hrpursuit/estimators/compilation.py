@@ -2,11 +2,14 @@
 
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
 
 from hrpursuit.core.coding import keep_largest
+from hrpursuit.core.masked import masked_codes
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.planes import Planes
 from hrpursuit.core.polish import polish_orthogonal
@@ -33,13 +36,26 @@ def _run_all_kernels() -> None:
         keep_largest(X.astype(dtype), 1)
 
 
-@lru_cache(maxsize=1)
-def compile_kernels() -> None:
-    """Run every compiled kernel once on a tiny problem; later processes read the cache on disk."""
+@contextmanager
+def _announced() -> Iterator[None]:
     notice = threading.Timer(_PATIENCE, _say)
     notice.daemon = True
     notice.start()
     try:
-        _run_all_kernels()
+        yield
     finally:
         notice.cancel()
+
+
+@lru_cache(maxsize=1)
+def compile_kernels() -> None:
+    """Run every compiled kernel once on a tiny problem; later processes read the cache on disk."""
+    with _announced():
+        _run_all_kernels()
+
+
+@lru_cache(maxsize=1)
+def compile_gap_kernels() -> None:
+    """The same for rows with gaps, which most data has not."""
+    with _announced():
+        masked_codes(np.array([[1.0, np.nan]]), np.eye(2), 1)

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_array
 
 from hrpursuit.core.atom_order import signs
-from hrpursuit.core.coding import codes_block
+from hrpursuit.core.masked import gap_codes_block
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.sphere import polish_atom, random_on_sphere, two_stages_on_sphere
@@ -37,11 +37,14 @@ def sparse_code(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
+        NaN is a missing entry.
     components : array-like of shape (n_features, n_features)
         One atom a row, orthonormal or any invertible matrix.
     n_nonzero_coefs : int or None, default=None
         Keep that many of the largest codes of each row; unless the atoms are orthonormal, fit these to the sample by
-        least squares.
+        least squares. The codes of a row with gaps are fitted to its observed entries alone: atoms are taken greedily
+        by orthogonal least squares, then exchanged while the error falls. With None its gaps are filled with the mean
+        of its observed entries.
     threshold : float or None, default=None
         Set codes of smaller magnitude to zero.
 
@@ -50,7 +53,7 @@ def sparse_code(
     codes : array of shape (n_samples, n_features)
         X is about codes @ components.
     """
-    X = check_array(X, dtype=[np.float64, np.float32], input_name="X")
+    X = check_array(X, dtype=[np.float64, np.float32], input_name="X", ensure_all_finite="allow-nan")
     W = check_array(components, dtype=np.float64, input_name="components")
     n = X.shape[1]
     if W.shape != (n, n):
@@ -63,7 +66,7 @@ def sparse_code(
         )
     encoder = W.T if orthonormal else np.linalg.inv(W)
     refit = None if orthonormal else W.astype(X.dtype)
-    blocks = ArrayRows(X).map(codes_block, encoder.astype(X.dtype), n_nonzero_coefs, threshold, refit)
+    blocks = ArrayRows(X).map(gap_codes_block, encoder.astype(X.dtype), W, n_nonzero_coefs, threshold, refit)
     return gather(blocks, len(X), n, X.dtype)
 
 

@@ -15,21 +15,23 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from hrpursuit.core.atom_order import canonical, ordering_sample
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.gpm import STAGE_ONE
+from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, has_gaps
 from hrpursuit.core.nucleation import PLANE_SEARCH
 from hrpursuit.core.options import HRPOptions
-from hrpursuit.core.protocols import Callback, Rows
+from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters
-from hrpursuit.estimators.base import SquareDictionary
+from hrpursuit.estimators.base import Coder, SquareDictionary
 from hrpursuit.estimators.checks import (
     check_dict_init,
     check_enough_samples,
     check_full_rank,
     check_n_nonzero,
+    check_observed,
     check_scale,
 )
 from hrpursuit.estimators.learning import learn
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
-from hrpursuit.rows import whitening
+from hrpursuit.rows import ArrayRows, whitening
 from hrpursuit.schemes.stages import Stage
 
 
@@ -120,6 +122,7 @@ class HRP(SquareDictionary):
     True
     """
 
+    _takes_gaps = True
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - scikit-learn's own declaration
         "n_nonzero_coefs": [Interval(Integral, 1, None, closed="left"), None],
         "scheme": [StrOptions({"exact", "paper"})],
@@ -183,8 +186,12 @@ class HRP(SquareDictionary):
         """
         rows = training_rows(self, X)
         with shown(rows, self.verbose):
-            look_over(rows, bounded=True)
-            self._learn(rows)
+            look_over(rows, bounded=True, gaps=True)
+            X_gaps = rows.X if isinstance(rows, ArrayRows) and has_gaps(rows.X) else None
+            if X_gaps is not None:
+                check_observed(X_gaps, self.dictionary, getattr(rows, "feature_names", None))
+                rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=rows.feature_names, is_checked=True)
+            self._learn(rows, X_gaps)
         remember_features(self, rows)
         for stage in self.stages_:
             if stage.shortfall is not None:
@@ -193,7 +200,7 @@ class HRP(SquareDictionary):
                 )
         return self
 
-    def _learn(self, rows: Rows) -> None:
+    def _learn(self, rows: Rows, X_gaps: Array | None) -> None:
         n_samples = rows.n_samples or 0
         check_enough_samples(n_samples, rows.n_features, type(self).__name__)
         sample = ordering_sample(rows)
@@ -218,6 +225,7 @@ class HRP(SquareDictionary):
             n_jobs=self.n_jobs,
             on_stage=self._announcer(),
             callback=self.callback,
+            X_gaps=X_gaps,
         )
         components, encoder = canonical(sample, learned.components, learned.encoder)
         self.components_ = components.astype(rows.dtype, copy=False)
@@ -226,6 +234,11 @@ class HRP(SquareDictionary):
         self.objective_ = learned.objective
         self.stages_ = stages
         self.n_iter_ = sum(stage.n_iter for stage in stages if stage.name in (STAGE_ONE, PLANE_SEARCH))
+
+    def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
+        encoder = self.encoder_.astype(dtype, copy=False)
+        refit = self.components_ if self.dictionary == "complete" else None
+        return gap_codes_block, (encoder, self.components_, self.n_nonzero_coefs, None, refit)
 
     def _announcer(self) -> Callable[[object], None] | None:
         if not self.verbose:

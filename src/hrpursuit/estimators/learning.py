@@ -14,9 +14,10 @@ from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
-from hrpursuit.estimators.compilation import compile_kernels
+from hrpursuit.estimators.compilation import compile_gap_kernels, compile_kernels
 from hrpursuit.schemes.complete import complete_scheme
 from hrpursuit.schemes.exact import Setup, exact_scheme
+from hrpursuit.schemes.gaps import alternate_with_gaps
 from hrpursuit.schemes.paper import paper_scheme
 from hrpursuit.schemes.stages import Learned, Stage, StageLog, Stopper
 
@@ -60,10 +61,12 @@ def learn(
     n_jobs: int | None,
     on_stage: Callable[[Stage], None] | None,
     callback: Callback | None,
+    X_gaps: Array | None = None,
 ) -> tuple[Learned, list[Stage]]:
     """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm.
 
-    With P, which whitens the rows, the dictionary is a complete one.
+    With P, which whitens the rows, the dictionary is a complete one. `X_gaps` are the rows with the gaps that `rows` has
+    filled: with `n_nonzero` the fit ends with the alternation that leaves these out.
     """
     if scheme == "exact":
         compile_kernels()
@@ -88,4 +91,12 @@ def learn(
                 break
             dict_init = None
     assert best is not None
-    return best
+    if X_gaps is None or n_nonzero is None or stopper.stopped:
+        return best
+    compile_gap_kernels()
+    log = StageLog(on_stage)
+    max_iter = options.gap_rounds
+    learned = alternate_with_gaps(
+        X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log
+    )
+    return learned, best[1] + log.stages

@@ -14,22 +14,49 @@ from hrpursuit.rows import ArrayRows, is_outside_memory, open_rows, survey
 from hrpursuit.rows.columns import NoNamesError
 from hrpursuit.rows.open import is_rows
 from hrpursuit.rows.source import DataError
+from hrpursuit.rows.survey import REFUSED
 
 FLOATS = [np.float64, np.float32]
+_IN_MEMORY = (
+    "HRP learns from data with gaps in memory only, where it keeps the codes of each row: load the data and give it as "
+    "an array or a DataFrame, or fill the gaps"
+)
+
+
+def _validated(model: Any, X: Any, gaps: bool, **options: Any) -> Array:
+    """An array that scikit-learn has looked at; with NaN only where `gaps` are taken."""
+    try:
+        return validate_data(model, X, dtype=FLOATS, ensure_all_finite="allow-nan" if gaps else True, **options)
+    except ValueError as error:
+        if "contains NaN" not in str(error):
+            raise
+        what = "its certificate needs rows without gaps" if takes_gaps(model) else "it does not take gaps"
+        raise ValueError(
+            f"Input X contains NaN. {type(model).__name__}: {what}; {REFUSED}"
+            f"{'' if takes_gaps(model) else ', or use HRP, which takes NaN as missing'}."
+        ) from None
+
+
+def takes_gaps(model: Any) -> bool:
+    """Whether NaN is a missing value to the model."""
+    return bool(getattr(model, "_takes_gaps", False))
 
 
 def training_rows(model: Any, X: Any) -> Rows:
     """Rows to fit on; those that are not in memory are still to be surveyed."""
     if not is_outside_memory(X):
-        X = validate_data(model, X, dtype=FLOATS, ensure_min_samples=2)
+        X = _validated(model, X, takes_gaps(model), ensure_min_samples=2)
         return ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None), is_checked=True)
     return open_rows(X)
 
 
-def look_over(rows: Rows, *, bounded: bool = False) -> None:
-    """Survey the rows, unless they came as an array, which scikit-learn has checked."""
+def look_over(rows: Rows, *, bounded: bool = False, gaps: bool = False) -> None:
+    """Survey the rows, unless they came as an array, which scikit-learn has checked. With `gaps` NaN is allowed in
+    memory, where the codes of each row can be kept.
+    """
     if not getattr(rows, "is_checked", False):
-        survey(rows, name_of(rows), bounded=bounded)
+        advice = _IN_MEMORY if gaps else REFUSED
+        survey(rows, name_of(rows), bounded=bounded, gaps=gaps and isinstance(rows, ArrayRows), advice=advice)
 
 
 def remember_features(model: Any, rows: Rows) -> None:
@@ -42,10 +69,12 @@ def remember_features(model: Any, rows: Rows) -> None:
         del model.feature_names_in_
 
 
-def matching_rows(model: Any, X: Any, **options: Any) -> Rows:
-    """Rows to code with a fitted model; columns that have names are taken by name. Options as for `open_rows`."""
+def matching_rows(model: Any, X: Any, *, gaps: bool = False, **options: Any) -> Rows:
+    """Rows to code with a fitted model; columns that have names are taken by name. `gaps` allows NaN in an array. Other
+    options as for `open_rows`.
+    """
     if not is_outside_memory(X):
-        return ArrayRows(validate_data(model, X, dtype=FLOATS, reset=False), is_checked=True)
+        return ArrayRows(_validated(model, X, gaps, reset=False), is_checked=True)
     rows = open_by_name(X, getattr(model, "feature_names_in_", None), **options)
     check_n_features(rows, model.n_features_in_, type(model).__name__)
     return rows
@@ -83,14 +112,16 @@ def name_of(rows: Rows) -> str:
     return str(rows) if type(rows).__str__ is not object.__str__ else "X"
 
 
-def checked(blocks: Iterator[Array], rows: Rows) -> Iterator[Array]:
-    """Results for rows that nobody has looked at yet: those with a gap are refused, named by row and column."""
+def checked(blocks: Iterator[Array], rows: Rows, *, gaps: bool = False) -> Iterator[Array]:
+    """Results for rows that nobody has looked at yet: those with a gap are refused, named by row and column, unless
+    `gaps` are taken.
+    """
     is_known, is_empty = getattr(rows, "is_checked", False), True
     for block in blocks:
         with np.errstate(over="ignore", invalid="ignore"):
             is_finite = is_known or np.isfinite(block.sum())
         if not is_finite:
-            survey(rows, name_of(rows))
+            survey(rows, name_of(rows), gaps=gaps)
             is_known = True  # nothing wrong with the rows: the results are just too large
         is_empty = is_empty and len(block) == 0
         yield block

@@ -163,21 +163,31 @@ class DaskRows:
         return lambda i: advance(0 if lengths is None else lengths[i])
 
 
-def map_lazily(kernel: Callable[..., Array], args: tuple[Any, ...], rows: DaskRows, n_columns: int) -> Any:
-    """The kernel on all chunks, as a Dask array of `n_columns` that is computed when it is asked for."""
+def map_lazily(
+    kernel: Callable[..., Array], args: tuple[Any, ...], rows: DaskRows, n_columns: int, gaps: bool = False
+) -> Any:
+    """The kernel on all chunks, as a Dask array of `n_columns` that is computed when it is asked for. `gaps` says that
+    the kernel takes NaN.
+    """
     array = rows.collection.to_dask_array() if hasattr(rows.collection, "to_dask_array") else rows.collection
-    run = partial(_apply_kernel, kernel=kernel, args=args, dtype=rows.dtype)
+    run = partial(_apply_kernel, kernel=kernel, args=args, dtype=rows.dtype, gaps=gaps)
     meta = np.empty((0, 0), rows.dtype)
     chunks = (array.chunks[0], (n_columns,))
     return array.map_blocks(run, dtype=rows.dtype, meta=meta, chunks=chunks, name=key_of(pass_name(kernel)))
 
 
 def _apply_kernel(
-    chunk: Array, kernel: Callable[..., Array], args: tuple[Any, ...], dtype: np.dtype[Any], block_info: Any = None
+    chunk: Array,
+    kernel: Callable[..., Array],
+    args: tuple[Any, ...],
+    dtype: np.dtype[Any],
+    gaps: bool,
+    block_info: Any = None,
 ) -> Array:
     X = np.asarray(chunk).astype(dtype, copy=False)
-    if survey_block(X)[1]:
-        _, row, column, value = first_gap_block(X)
+    _, n_gaps, n_infinite, _ = survey_block(X)
+    if n_infinite or (n_gaps and not gaps):
+        _, row, column, value = first_gap_block(X, gaps)
         where = f"chunk {block_info[0]['chunk-location'][0] + 1}" if block_info else "a chunk"
         raise DataError(
             f"{where} of {_NAME} has a value that is NaN, missing or infinite ({value:g}), in its row {int(row) + 1}, "

@@ -13,6 +13,10 @@ class DataError(ValueError):
     """Rows that are not what they should be; the message says where and why."""
 
 
+class GapsError(DataError):
+    """Gaps where only data in memory may have some."""
+
+
 class BlockError(OSError):
     """A block of rows could not be read; the message says which."""
 

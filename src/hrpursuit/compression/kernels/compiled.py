@@ -1,0 +1,52 @@
+"""How kernels are compiled, and what their integers are when they are not."""
+
+from typing import Any
+
+import numpy as np
+from numba import config, njit
+from numpy.typing import NDArray
+
+#: Kernels run as plain Python, on integers that check for overflow.
+IS_PLAIN = bool(config.DISABLE_JIT)
+compiled = njit(cache=True, nogil=True, error_model="numpy")
+
+_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+
+
+def _checked(name: str) -> Any:
+    operation = getattr(int, name)
+
+    def apply(self: int, other: Any) -> Any:
+        result = operation(self, int(other) if isinstance(other, np.integer) else other)
+        if result is NotImplemented:
+            return result
+        if not _SMALLEST <= result <= _LARGEST:
+            raise OverflowError(f"{name} of {int(self)} and {other} leaves 64 bits")
+        return Integer(result)
+
+    return apply
+
+
+class Integer(int):
+    """A Python integer whose arithmetic raises OverflowError where that of 64 bits would wrap."""
+
+
+for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor"):
+    setattr(Integer, f"__{_name}__", _checked(f"__{_name}__"))
+    setattr(Integer, f"__r{_name}__", _checked(f"__r{_name}__"))
+setattr(Integer, "__neg__", lambda self: Integer(-int(self)))  # noqa: B010 - beside the others
+setattr(Integer, "__abs__", lambda self: Integer(abs(int(self))))  # noqa: B010
+
+
+def integers(shape: int | tuple[int, ...], fill: int = 0) -> NDArray[Any]:
+    """An array of 64-bit integers; of checked Python integers where kernels are not compiled."""
+    return as_integers(np.full(shape, fill, dtype=np.int64))
+
+
+def as_integers(values: NDArray[Any]) -> NDArray[Any]:
+    """A copy of these values as kernels take them."""
+    if not IS_PLAIN:
+        return np.array(values, dtype=np.int64, order="C")
+    checked = np.empty(values.shape, dtype=object)
+    checked.flat = [Integer(int(value)) for value in values.flat]
+    return checked

@@ -1,0 +1,198 @@
+"""Chances of bits, learned while coding: every context keeps its own, and a mixer weighs their log odds.
+
+An integer is coded as bits: is it zero, its sign, then for each magnitude from one on whether it ends there.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hrpursuit.compression.kernels.bits import EVEN, code_bit, code_number
+from hrpursuit.compression.kernels.compiled import compiled, integers
+from hrpursuit.compression.kernels.constants import FIRST_GUESS, LOGISTIC, N_BINS, N_SCALES, RATE, SCALE, SQUASH, STRETCH
+
+ZERO, SIGN = 0, 1  # bins of the first two bits; those of magnitudes follow
+N_UNARY = 40  # magnitudes from here on are coded as plain numbers
+BIAS = 77  # the last input of a mixer, in 1/256
+MIXER_RATE = 25
+#: Bits that a chance in 1/4096 costs; the encoder alone weighs with it.
+COST = -np.log2((np.arange(4096) + 0.5) / 4096)
+
+
+class Model(NamedTuple):
+    """What is learned of one kind of integer."""
+
+    chances: Any  # of a one in 1/65536, by slot and bin
+    counts: Any  # bits seen, at most `limit`
+    slots: Any  # the slot that each context is in now
+    weights: Any  # of the mixer in 1/65536, by bin and input: experts, contexts, bias
+    inputs: Any  # log odds in 1/256
+    experts: Any  # centre and width of each expert's distribution, in 1/256 of a step
+    limit: int
+    rate: int
+
+
+def new_model(n_slots: int, weights: list[int], n_experts: int, limit: int, rate: int = MIXER_RATE,
+              n_bins: int = N_BINS) -> Model:  # fmt: skip
+    """A model that has seen nothing; `weights` are those of the experts and of the contexts, to start from."""
+    table = integers((n_bins, len(weights) + 1))
+    for i, weight in enumerate(weights):
+        table[:, i] = table[:, i] + weight
+    inputs = integers(len(weights) + 1)
+    inputs[-1] = inputs[-1] + BIAS
+    return Model(
+        chances=integers((n_slots, n_bins), EVEN),
+        counts=integers((n_slots, n_bins)),
+        slots=integers(len(weights) - n_experts),
+        weights=table,
+        inputs=inputs,
+        experts=integers((n_experts, 2)),
+        limit=limit,
+        rate=rate,
+    )
+
+
+def guess_by_scale(model: Model, first: int, count: int) -> None:
+    """The slots from `first` on are classes of magnitude: start each from the geometric guess for its class."""
+    model.chances[first : first + N_SCALES] = FIRST_GUESS
+    model.counts[first : first + N_SCALES] = integers((N_SCALES, N_BINS), count)
+
+
+def guess_by_two_scales(model: Model, first: int, count: int) -> None:
+    """The slots from `first` on are pairs of classes, 64 to the first of a pair: start from the mean of the guesses."""
+    for s in range(N_SCALES):
+        start = first + 64 * s
+        model.chances[start : start + N_SCALES] = (FIRST_GUESS[s] + FIRST_GUESS) >> 1
+        model.counts[start : start + N_SCALES] = integers((N_SCALES, N_BINS), count)
+
+
+@compiled
+def scale_of(magnitude):
+    """Class of a magnitude in 1/256."""
+    return SCALE[min(max(magnitude, 0), 8191)]
+
+
+@compiled
+def chance_of_one(model, position):
+    """Of the bit in this bin; leaves the inputs for `learn`."""
+    n_experts, n_contexts = len(model.experts), len(model.slots)
+    total = 0
+    for c in range(n_contexts):
+        model.inputs[n_experts + c] = STRETCH[model.chances[model.slots[c], position] >> 4]
+    for i in range(n_experts + n_contexts + 1):
+        total += model.inputs[i] * model.weights[position, i]
+    return SQUASH[min(max(total >> 16, -2047), 2047) + 2048]
+
+
+@compiled
+def learn(model, position, chance, bit):
+    error = ((bit << 16) - chance) * model.rate
+    for i in range(len(model.inputs)):
+        model.weights[position, i] += (model.inputs[i] * error + (1 << 19)) >> 20
+    for c in range(len(model.slots)):
+        slot = model.slots[c]
+        old, count = model.chances[slot, position], model.counts[slot, position]
+        model.chances[slot, position] = old + ((((bit << 16) - bit - old) * RATE[count]) >> 16)
+        if count < model.limit:
+            model.counts[slot, position] = count + 1
+
+
+@compiled
+def code_mixed_bit(coder, buffer, decoding, bit, model, position):
+    chance = chance_of_one(model, position)
+    bit = code_bit(coder, buffer, decoding, chance, bit)
+    learn(model, position, chance, bit)
+    return bit
+
+
+@compiled
+def _below(x, centre, width):
+    """Share of an expert's distribution below x, in 1/2^24."""
+    z = ((x - centre) << 8) // width
+    return LOGISTIC[min(max(z, -4095), 4095) + 4096]
+
+
+@compiled
+def ask_experts(model, position, sign, magnitude):
+    """Their log odds of the bit: that the integer is zero, that it is negative, or that it ends at this magnitude."""
+    for e in range(len(model.experts)):
+        centre, width = model.experts[e, 0], model.experts[e, 1]
+        if position == ZERO:
+            chance = (_below(128, centre, width) - _below(-128, centre, width)) >> 12
+        elif position == SIGN:
+            negative = _below(-128, centre, width) + 64
+            chance = (negative << 12) // (negative + (1 << 24) - _below(128, centre, width) + 64)
+        else:
+            if sign:
+                centre = -centre
+            here = _below(128 - magnitude * 256, -centre, width)
+            beyond = _below(-128 - magnitude * 256, -centre, width)
+            chance = ((here - beyond + 16) << 12) // (here + 32)
+        model.inputs[e] = STRETCH[min(max(chance, 0), 4095)]
+
+
+@compiled
+def code_integer(coder, buffer, decoding, value, model, sign_is_learned):
+    """Write the integer, or read one, and learn from it. Its magnitude is below 2^25."""
+    ask_experts(model, ZERO, 0, 0)
+    if code_mixed_bit(coder, buffer, decoding, 1 if value == 0 else 0, model, ZERO):
+        return 0
+    sign = 1 if value < 0 else 0
+    if sign_is_learned:
+        ask_experts(model, SIGN, 0, 0)
+        sign = code_mixed_bit(coder, buffer, decoding, sign, model, SIGN)
+    else:
+        sign = code_bit(coder, buffer, decoding, EVEN, sign)
+    size = abs(value)
+    for magnitude in range(1, N_UNARY):
+        position = min(SIGN + magnitude, model.weights.shape[0] - 1)
+        ask_experts(model, position, sign, magnitude)
+        if code_mixed_bit(coder, buffer, decoding, 1 if size == magnitude else 0, model, position):
+            return -magnitude if sign else magnitude
+    size = N_UNARY - 1 + code_number(coder, buffer, decoding, size - N_UNARY + 1)
+    return -size if sign else size
+
+
+@compiled
+def bits_needed(value, model, sign_is_learned):
+    """What `code_integer` would write; the encoder alone asks."""
+    ask_experts(model, ZERO, 0, 0)
+    chance = chance_of_one(model, ZERO)
+    if value == 0:
+        return COST[chance >> 4]
+    bits = COST[4095 - (chance >> 4)]
+    sign = 1 if value < 0 else 0
+    if sign_is_learned:
+        ask_experts(model, SIGN, 0, 0)
+        chance = chance_of_one(model, SIGN) >> 4
+        bits += COST[chance if sign else 4095 - chance]
+    else:
+        bits += 1.0
+    size = abs(value)
+    for magnitude in range(1, N_UNARY):
+        position = min(SIGN + magnitude, model.weights.shape[0] - 1)
+        ask_experts(model, position, sign, magnitude)
+        chance = chance_of_one(model, position) >> 4
+        if magnitude == size:
+            return bits + COST[chance]
+        bits += COST[4095 - chance]
+    return bits + 2 * math.log2(size - N_UNARY + 1.0) + 1
+
+
+@compiled
+def cheapest_level(exact, model, price, n_tries, sign_is_learned):
+    """Of the integer nearest to `exact` and the ones next to it towards zero, the one with the least squared error plus
+    price times bits. The encoder alone asks.
+    """
+    nearest = int(math.floor(exact + 0.5))
+    if nearest == 0 or price <= 0.0:
+        return nearest
+    towards = -1 if nearest > 0 else 1
+    best, least = nearest, 1e300
+    for i in range(min(n_tries, abs(nearest) + 1)):
+        level = nearest + towards * i
+        loss = (exact - level) * (exact - level) + price * bits_needed(level, model, sign_is_learned)
+        if loss < least:
+            best, least = level, loss
+    return best

@@ -1,0 +1,168 @@
+"""Sample coding: row by row, sensor by sensor, the difference to a prediction. For no loss and for small errors."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from hrpursuit.compression.kernels.bits import code_plain_bits
+from hrpursuit.compression.kernels.compiled import compiled, integers
+from hrpursuit.compression.kernels.mixing import (
+    Model,
+    cheapest_level,
+    code_integer,
+    new_model,
+    scale_of,
+)
+from hrpursuit.compression.kernels.predictors import (
+    N_PREDICTIONS,
+    Predictors,
+    end_row,
+    factorize,
+    new_predictors,
+    observe,
+    predict,
+)
+
+LIMIT = 1 << 16  # readings stay within
+REFACTOR = 8  # rows from one factorisation to the next, at most
+_MANY = 4096
+_OWN, _ROW, _NEAR, _WIDTHS, _N_SLOTS = 0, _MANY, _MANY + 2560, _MANY + 2560 + 216, _MANY + 5120 + 216
+
+
+class Samples(NamedTuple):
+    """State of the sample coder of one chunk."""
+
+    predictors: Predictors
+    slow: Any  # errors of each sensor's predictions, in 1/64
+    fast: Any
+    total: Any
+    sizes: Any  # magnitudes of the levels of this row, and of the row before
+    before: Any
+
+
+def new_samples(scale: np.ndarray) -> Samples:
+    """Nothing decoded yet; `scale` is a typical change of each sensor, from 1 to 8192."""
+    n = len(scale)
+    slow, fast = integers((n, N_PREDICTIONS)), integers((n, N_PREDICTIONS))
+    for k in range(n):
+        slow[k] = slow[k] + (int(scale[k]) << 6)
+        fast[k] = fast[k] + (int(scale[k]) << 6)
+    return Samples(new_predictors(scale), slow, fast, integers(n), integers(n), integers(n))
+
+
+def new_difference_model() -> Model:
+    """Two experts for each prediction, by its slow and its fast error; four contexts."""
+    n_experts = 2 * N_PREDICTIONS
+    model = new_model(_N_SLOTS, [65536 // n_experts] * n_experts + [3277] * 4, n_experts=n_experts, limit=80)
+    return model
+
+
+@compiled
+def _centre(state, k):
+    """Mean of the predictions, by the fourth power of the inverse of their errors."""
+    predictions = state.predictors.predictions
+    least = 1 << 40
+    for e in range(N_PREDICTIONS):
+        least = min(least, ((state.slow[k, e] * 179 + state.fast[k, e] * 77) >> 14) + 1)
+    weights, total = 0, 0
+    for e in range(N_PREDICTIONS):
+        ratio = (least << 8) // (((state.slow[k, e] * 179 + state.fast[k, e] * 77) >> 14) + 1)
+        ratio *= ratio
+        ratio *= ratio
+        weights += ratio
+        total += ratio * predictions[e]
+    return total // weights
+
+
+@compiled
+def _set_contexts(state, model, k, centre, step, activity):
+    for e in range(N_PREDICTIONS):
+        place = ((state.predictors.predictions[e] - centre) << 8) // step
+        fast = state.fast[k, e] >> 6
+        if k > 3:
+            fast = (fast + (((activity // k) * step) >> 8)) >> 1
+        model.experts[2 * e, 0] = place
+        model.experts[2 * e, 1] = max(((state.slow[k, e] >> 6) * 141) // step, 10)
+        model.experts[2 * e + 1, 0] = place
+        model.experts[2 * e + 1, 1] = max((fast * 141) // step, 10)
+    beside = state.sizes[k - 1] if k > 0 else 0
+    beside2 = state.sizes[k - 2] if k > 1 else 0
+    slow = scale_of((min(state.slow[k, 0], state.slow[k, 1]) << 2) // step)
+    fast = scale_of((min(state.fast[k, 0], state.fast[k, 1]) << 2) // step)
+    model.slots[0] = _OWN + min(k, _MANY - 1)
+    model.slots[1] = _ROW + scale_of(state.before[k] << 7) * 64 + scale_of(activity // (k + 1))
+    model.slots[2] = _NEAR + min(state.before[k], 5) * 36 + min(beside, 5) * 6 + min(beside2, 5)
+    model.slots[3] = _WIDTHS + slow * 64 + fast
+
+
+@compiled
+def _update_errors(state, k, value, step, t):
+    for e in range(N_PREDICTIONS):
+        error = (abs(value - state.predictors.predictions[e]) << 6) + step * 10
+        state.slow[k, e] += (error - state.slow[k, e]) // min(t + 2, 50)
+        state.fast[k, e] += ((error - state.fast[k, e]) * 38) >> 8
+
+
+@compiled
+def code_samples(
+    coder, buffer, decoding, values, seen, out, state, model, steps, price, grain, keep_positive, season
+):  # fmt: skip
+    """Write the readings `values` (rows x sensors), or read them; `out` is what the decoder gets either way. Sensor k is
+    quantised in `steps[k]`. With a `grain` predictions are rounded to its multiples first, so that steps which are odd
+    multiples of it meet whole numbers.
+    """
+    n_rows, n = out.shape
+    predictors, features = state.predictors, state.predictors.features
+    next_factor, mean_change = 2, 0
+    for t in range(n_rows):
+        if t >= next_factor:
+            factorize(predictors)
+            next_factor = t + min(REFACTOR, max(1, t // 16))
+        changes, n_changes, activity = 0, 0, 0
+        for k in range(n):
+            last = out[t - 1, k] if t > 0 else 0
+            features[0] = last - out[t - 2, k] if t > 1 else 0
+            features[1] = state.total[k] // t - last if t > 0 else 0
+            features[2] = out[t - season, k] - last if t >= season else 0
+            features[3] = mean_change
+            features[4] = changes // n_changes if n_changes > 0 else 0
+            predict(predictors, k, last)
+            centre, step = _centre(state, k), steps[k]
+            if grain:
+                centre = ((centre + (grain >> 1)) // grain) * grain
+            if keep_positive:
+                centre = max(centre, 0)
+            centre = min(max(centre, -LIMIT), LIMIT)
+            value, is_seen = centre, seen[t, k] != 0
+            state.sizes[k] = 0
+            if is_seen:
+                _set_contexts(state, model, k, centre, step, activity)
+                level = 0
+                if not decoding:
+                    level = cheapest_level((values[t, k] - centre) / step, model, price, 2, True)
+                level = code_integer(coder, buffer, decoding, level, model, True)
+                value = min(max(centre + level * step, -LIMIT), LIMIT)
+                if keep_positive:
+                    value = max(value, 0)
+                state.sizes[k] = abs(level)
+            out[t, k] = value
+            state.total[k] += value
+            observe(predictors, k, value - last, is_seen)
+            if is_seen:
+                _update_errors(state, k, value, step, t)
+                activity += (abs(value - centre) << 8) // step + 26
+                n_changes += 1
+                changes += value - last
+        for k in range(n):
+            state.before[k] = state.sizes[k]
+        mean_change = changes // max(n_changes, 1)
+        end_row(predictors)
+
+
+@compiled
+def code_low_bits(coder, buffer, decoding, low, seen, widths):
+    """The lowest bits of each reading as they are: too far below the noise to be predicted."""
+    for t in range(low.shape[0]):
+        for k in range(low.shape[1]):
+            if widths[k] > 0 and seen[t, k]:
+                low[t, k] = code_plain_bits(coder, buffer, decoding, low[t, k], widths[k])

@@ -1,0 +1,64 @@
+"""The paper's coding in real bytes: a few coefficients a row in a dictionary learned by HRP."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hrpursuit.compression.bases import DICTIONARY, MOST_PRECISION, Basis
+from hrpursuit.compression.coding import Readings
+from hrpursuit.compression.drafts import for_rmse
+from hrpursuit.compression.kernels.compiled import as_integers
+from hrpursuit.compression.pieces import Piece, Trial, encode
+from hrpursuit.compression.settings import MOST_STEP, SPARSE
+from hrpursuit.core.masked import masked_codes
+
+_LEAST_PRECISION = 5
+_SHARE = 0.02  # of the squared error that quantised coefficients may add; atoms as much
+
+Floats = NDArray[np.float64]
+
+
+def learn_dictionary(table: Floats, n_nonzero: int) -> Basis:
+    """A dictionary for rows with gaps (NaN), in as many bits as make no difference at `n_nonzero` codes a row."""
+    from hrpursuit.estimators import HRP  # the one thing here that needs an estimator
+
+    n = table.shape[1]
+    n_nonzero = min(n_nonzero, n)
+    with_readings = table[np.isfinite(table).any(axis=1)]
+    if len(with_readings) >= n:
+        atoms = np.asarray(HRP(n_nonzero_coefs=n_nonzero, random_state=0).fit(with_readings).components_)
+    else:
+        filled = np.where(np.isfinite(table), table, 0.0)
+        atoms = np.linalg.eigh(filled.T @ filled)[1][:, ::-1].T
+    error, size = _error(with_readings, atoms, n_nonzero)
+    relative = max(error / size, 1e-4) if size > 0 else 1.0
+    precision = math.ceil(math.log2(math.sqrt(n / 12 / _SHARE) / relative))
+    precision = min(max(precision, _LEAST_PRECISION), MOST_PRECISION)
+    dictionary = np.rint(atoms * 2.0**precision).astype(np.int64)
+    return Basis(DICTIONARY, dictionary=dictionary, precision=precision, n_nonzero=n_nonzero)
+
+
+def _error(table: Floats, atoms: Floats, n_nonzero: int) -> tuple[float, float]:
+    """Norms over what is observed: of what codes leave, and of all."""
+    residual = table - masked_codes(table, atoms, n_nonzero) @ atoms
+    return math.sqrt(float(np.nansum(residual**2))), math.sqrt(float(np.nansum(table**2)))
+
+
+def encode_sparse(piece: Piece) -> Trial:
+    """Codes of the rows, by least squares in the dictionary as the decoder has it, in steps that add little error."""
+    draft, basis = for_rmse(piece.columns), piece.basis
+    seen = np.asarray(draft.readings.seen) != 0
+    table = np.where(seen, draft.readings.values, np.nan).astype(np.float64)
+    atoms = np.asarray(basis.dictionary, dtype=np.float64) / 2.0**basis.precision
+    codes = np.zeros((len(table), len(atoms)))
+    some = seen.any(axis=1)
+    codes[some] = masked_codes(table[some], atoms, basis.n_nonzero)
+    squares = float(np.nansum((table - codes @ atoms) ** 2)) / max(1, int(np.count_nonzero(codes)))
+    step = min(max(round(math.sqrt(12 * _SHARE * squares)), 1), MOST_STEP)
+    levels = as_integers(np.rint(codes / step).astype(np.int64))
+    settings = replace(draft.settings, mode=SPARSE, steps=(step,))
+    return encode(
+        replace(draft, settings=settings, readings=Readings(levels, draft.readings.seen, draft.readings.low)), basis
+    )

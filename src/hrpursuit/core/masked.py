@@ -1,0 +1,162 @@
+"""Rows with gaps (NaN): codes from the observed entries alone, and what the alternation with the dictionary needs."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hrpursuit.core.coding import codes_block, keep_above, keep_largest
+from hrpursuit.core.manifolds import normalize_rows, polar
+from hrpursuit.core.masked_kernels import code_rows
+from hrpursuit.core.protocols import Array
+
+EXCHANGES = 50  # most exchanges of two atoms in the code of a row; a few are enough nearly always
+
+
+def has_gaps(X: Array) -> bool:
+    """Whether an entry is NaN, without an array beside X."""
+    return X.size > 0 and bool(np.isnan(np.min(X)))
+
+
+def fill_with_row_means(X: Array) -> Array:
+    """Each gap the mean of the observed entries of its row, as in the paper; zero where there are none."""
+    gaps = np.isnan(X)
+    n_observed = X.shape[1] - gaps.sum(axis=1)
+    unit = largest_of_rows(X)
+    sums = np.where(gaps, 0, X / unit).sum(axis=1, dtype=np.float64)
+    means = (sums / np.maximum(n_observed, 1))[:, None].astype(X.dtype) * unit
+    return np.where(gaps, means, X)
+
+
+def largest_of_rows(X: Array) -> Array:
+    """Largest observed magnitude of each row, as a column; 1 where there is none: the unit in which squares stay within
+    the range of the format.
+    """
+    largest = np.fmax.reduce(np.abs(X), axis=1, initial=0.0, keepdims=True)
+    return np.where(largest > 0, largest, 1).astype(X.dtype)
+
+
+def masked_codes(X: Array, W: Array, n_nonzero: int) -> Array:
+    """For each row the best found of the codes with at most `n_nonzero` nonzeros, by the squared error on its observed
+    entries: atoms are taken greedily by orthogonal least squares and then exchanged.
+    """
+    unit = largest_of_rows(X)
+    norms = np.linalg.norm(W, axis=1)
+    table = GapTable(X / unit)
+    S = np.zeros((len(X), len(W)))
+    table.improve_codes(normalize_rows(np.asarray(W, dtype=np.float64)), S, n_nonzero, greedy=True, fresh=True)
+    return (table.in_given_order(S) / norms * unit).astype(X.dtype)
+
+
+def gap_codes_block(
+    X: Array,
+    encoder: Array,
+    components: Array,
+    n_nonzero: int | None = None,
+    threshold: float | None = None,
+    refit: Array | None = None,
+) -> Array:
+    """`codes_block` for rows that may have gaps. Rows without get the very same codes.
+
+    With `n_nonzero` a row with gaps is coded by its observed entries; without, its gaps are filled with the mean of
+    these.
+    """
+    if not has_gaps(X):
+        return codes_block(X, encoder, n_nonzero, threshold, refit)
+    gaps = np.isnan(X)
+    S = codes_block(fill_with_row_means(X), encoder, n_nonzero, threshold, refit)
+    is_gappy = gaps.any(axis=1)
+    if n_nonzero is not None:
+        own = masked_codes(X[is_gappy], components, n_nonzero)
+        S[is_gappy] = own if threshold is None else keep_above(own, threshold)
+    S[np.isinf(X).any(axis=1)] = np.nan  # not a number either way: whoever asked for the codes has to notice
+    return S
+
+
+class GapTable:
+    """A table with gaps in the shape that the alternation works on.
+
+    Rows are ordered by their gaps, since rows that share them share most of the work of a code, and those without any
+    come first.
+    """
+
+    def __init__(self, X: Array) -> None:
+        gaps = np.isnan(X)
+        self._order = np.lexsort(np.packbits(gaps, axis=1).T[::-1])
+        gaps = gaps[self._order]
+        self.observed: NDArray[np.bool_] = ~gaps
+        self.X: Array = np.where(gaps, 0.0, np.asarray(X, dtype=np.float64)[self._order])
+        self.n_whole = int(np.sum(~gaps.any(axis=1)))
+        self.norm = float(np.linalg.norm(self.X))
+
+    def in_given_order(self, S: Array) -> Array:
+        given = np.empty_like(S)
+        given[self._order] = S
+        return given
+
+    def _residual(self, S: Array, W: Array) -> Array:
+        return (self.X - S @ W) * self.observed
+
+    def error(self, S: Array, W: Array) -> float:
+        """Relative error on the observed entries."""
+        return float(np.linalg.norm(self._residual(S, W))) / self.norm if self.norm > 0 else 0.0
+
+    def filled(self, S: Array, W: Array) -> Array:
+        """The table with its reconstruction in the gaps."""
+        return np.where(self.observed, self.X, S @ W)
+
+    def improve_codes(
+        self, W: Array, S: Array, n_nonzero: int, *, greedy: bool, fresh: bool = False, orthogonal: bool = False
+    ) -> None:
+        """Replace codes of S, in place, by better ones on the observed entries: found from the atoms that they use, or
+        by taking atoms greedily from none; `fresh` codes count for nothing. Rows without gaps get the best codes that
+        there are at once, where the dictionary is orthogonal.
+        """
+        n_whole = self.n_whole if orthogonal else 0
+        if n_whole:
+            S[:n_whole] = keep_largest(self.X[:n_whole] @ W.T, n_nonzero)
+        X, own = self.X[n_whole:], S[n_whole:]
+        if len(X) == 0:
+            return
+        if fresh:
+            errors = np.full(len(X), np.inf)
+        else:
+            errors = np.sum(np.square((X - own @ W) * self.observed[n_whole:]), axis=1)
+        code_rows(
+            np.ascontiguousarray(X), np.ascontiguousarray(self.observed[n_whole:]), np.ascontiguousarray(W),
+            np.ascontiguousarray(X @ W.T), own, errors, n_nonzero, greedy, EXCHANGES,
+        )  # fmt: skip
+
+
+def orthogonal_steps(table: GapTable, S: Array, W: Array, n_steps: int) -> Array:
+    """Fill the gaps with the reconstruction, then Procrustes, in turn, for codes that stay: neither raises the error on
+    the observed entries. The fill looks ahead by momentum, which ends where the error would rise.
+    """
+    W_before, momentum, error = W, 0, table.error(S, W)
+    for _ in range(n_steps):
+        ahead = W + momentum / (momentum + 3) * (W - W_before)
+        W_next = polar(S.T @ table.filled(S, ahead))
+        error_next = table.error(S, W_next)
+        if error_next <= error:
+            W_before, W, error, momentum = W, W_next, error_next, momentum + 1
+        elif momentum:
+            W_before, momentum = W, 0
+        else:
+            break
+    return W
+
+
+def free_steps(table: GapTable, S: Array, W: Array, n_steps: int) -> Array:
+    """As `orthogonal_steps` for atoms that need not be orthogonal: least squares in the place of Procrustes, near W
+    where the codes say nothing. S is scaled, in place, such that the atoms are of unit norm.
+    """
+    for _ in range(n_steps):
+        gram: NDArray[Any] = S.T @ S
+        gram[np.diag_indices_from(gram)] += 1e-9 * np.trace(gram) / len(gram) + np.finfo(float).tiny
+        W_next = W + np.linalg.solve(gram, S.T @ table._residual(S, W))
+        norms = np.linalg.norm(W_next, axis=1)
+        if not norms.min() > 0 or np.linalg.cond(W_next / norms[:, None]) > 1e8:
+            break
+        S *= norms
+        W = W_next / norms[:, None]
+    return W

@@ -1,0 +1,52 @@
+"""The finish for data with gaps and a fixed number of nonzeros a row: codes from the observed entries alone, and the
+dictionary on the table that these fill, in turn.
+"""
+
+import numpy as np
+
+from hrpursuit.core.certificate import unchecked
+from hrpursuit.core.masked import GapTable, free_steps, orthogonal_steps
+from hrpursuit.core.protocols import Array, Iterate
+from hrpursuit.schemes.stages import Learned, StageLog, Stopper
+
+T0_GAPS = "T0 gaps"
+_DICTIONARY_STEPS = 5  # a round
+_LOOK_EVERY = 10  # rounds between two greedy searches, and between two looks at what was gained
+_LEAST_GAIN = 1e-3  # in so many rounds, of the error
+_EXACT = 1e-12
+
+
+def alternate_with_gaps(
+    X: Array, learned: Learned, n_nonzero: int, max_iter: int, *, orthogonal: bool, stopper: Stopper, log: StageLog
+) -> Learned:
+    """Go on from a dictionary that was learned on the filled table. The error on the observed entries never rises."""
+    unit = float(np.nanmax(np.abs(X), initial=0.0)) or 1.0
+    table = GapTable(X / unit)
+    if table.norm == 0:
+        return learned
+    W = np.asarray(learned.components, dtype=np.float64)
+    S = np.zeros((len(X), len(W)))
+    table.improve_codes(W, S, n_nonzero, greedy=True, fresh=True, orthogonal=orthogonal)
+    before = error = last_look = table.error(S, W)
+    steps = orthogonal_steps if orthogonal else free_steps
+    n_iter = 0
+    while n_iter < max_iter and error > _EXACT and not stopper.stopped:
+        n_iter += 1
+        W_before = W
+        W = steps(table, S, W, _DICTIONARY_STEPS)
+        table.improve_codes(W, S, n_nonzero, greedy=False, orthogonal=orthogonal)
+        is_look = n_iter % _LOOK_EVERY == 0
+        if is_look:
+            table.improve_codes(W, S, n_nonzero, greedy=True, orthogonal=orthogonal)
+        error = table.error(S, W)
+        if stopper.callback is not None:
+            step = float(np.linalg.norm(W - W_before) / np.sqrt(len(W)))
+            stopper.callback(Iterate(T0_GAPS, n_iter, W, error, step, max_iter))
+        if is_look:
+            if error > (1 - _LEAST_GAIN) * last_look:
+                break
+            last_look = error
+    log.add(T0_GAPS, n_iter, before, error)
+    encoder = W.T if orthogonal else np.linalg.inv(W)
+    objective = unit * float(np.abs(table.filled(S, W) @ encoder).sum()) / len(X)
+    return Learned(W, encoder, unchecked(len(W)), objective)
