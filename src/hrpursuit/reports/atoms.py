@@ -38,12 +38,12 @@ def code_counts(n_columns: int) -> list[int]:
 
 
 def learn_atoms(readings: Readings) -> Atoms:
-    """A dictionary fitted to the smallest of `code_counts`; gaps are filled with the mean of their row."""
+    """A dictionary fitted to the smallest of `code_counts`; only observed readings count."""
     n_nonzero = code_counts(readings.n_columns)[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to a number of codes goes on after Stage One
-        model = HRP(n_nonzero, random_state=0).fit(readings.filled)
-    codes = model.transform(readings.filled)
+        model = HRP(n_nonzero, random_state=0).fit(readings.values)
+    codes = model.transform(readings.values)
     energy = np.sum(codes**2, axis=0)
     total = max(float(energy.sum()), np.finfo(float).tiny)
     used = np.mean(codes != 0, axis=0)

@@ -51,14 +51,6 @@ class Readings:
         seen = self.values[self.observed]
         return next((d for d in range(_MOST_DECIMALS + 1) if np.array_equal(np.round(seen, d), seen)), None)
 
-    @cached_property
-    def filled(self) -> Array:
-        """Gaps filled with the mean of their row, or of everything where a row has no reading."""
-        mean = float(np.mean(self.values[self.observed])) if self.n_observed else 0.0
-        sums, counts = np.nansum(self.values, axis=1), self.observed.sum(axis=1)
-        rows = np.where(counts > 0, sums / np.maximum(counts, 1), mean)
-        return np.where(self.observed, self.values, rows[:, None])
-
 
 def take_apart(table: Any) -> Readings:
     """Numbers, names and times of a DataFrame or a 2-D array; a clear error for what is neither."""

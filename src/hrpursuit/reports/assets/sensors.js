@@ -49,7 +49,7 @@ function drawAtoms() {
   }
   const { nNonzero, nAll, shown } = study.atoms;
   const share = shown.reduce((sum, atom) => sum + atom.share, 0);
-  byId("atoms-note").textContent = `The dictionary is fitted to ${nNonzero} code${nNonzero > 1 ? "s" : ""} a time step (gaps filled with the mean of their row). ${
+  byId("atoms-note").textContent = `The dictionary is fitted to ${nNonzero} code${nNonzero > 1 ? "s" : ""} a time step, by the readings that are there. ${
     shown.length < nAll ? `Shown are the ${shown.length} of ${nAll} atoms with the most energy, ${percent(share)} of it. ` : ""
   }One bar a sensor, in the order of the table; up and down are opposite signs.`;
   byId("atoms").replaceChildren(...shown.map(atomFigure));
