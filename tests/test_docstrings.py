@@ -6,7 +6,7 @@ import re
 import pytest
 
 import hrpursuit
-from hrpursuit import HRP, MiniBatchHRP, baselines, compression, datasets, estimators, metrics, plots
+from hrpursuit import HRP, MiniBatchHRP, baselines, compression, datasets, estimators, metrics, plots, reports
 from hrpursuit.datasets import make_sparse_coded
 
 PUBLIC = {
@@ -19,6 +19,7 @@ PUBLIC = {
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
         (plots, ["plot_against_truth", "plot_readings"]),
+        (reports, ["read_targets", "study_table", "write_page"]),
     ]
     for name in names
 }

@@ -17,6 +17,7 @@ from hrpursuit.cli.encode import encode
 from hrpursuit.cli.fit import fit
 from hrpursuit.cli.inspect import inspect
 from hrpursuit.cli.interrupt import interruptible
+from hrpursuit.cli.report_page import report
 from hrpursuit.cli.reproduce import reproduce
 from hrpursuit.cli.verify import verify
 
@@ -33,7 +34,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, encode, decode, compress, decompress, inspect, verify, compare, reproduce):
+for command in (demo, fit, encode, decode, compress, decompress, inspect, verify, report, compare, reproduce):
     commands.add_command(command)
 
 
