@@ -11,6 +11,7 @@ from hrpursuit.core.masked_kernels import code_rows
 from hrpursuit.core.protocols import Array
 
 EXCHANGES = 50  # most exchanges of two atoms in the code of a row; a few are enough nearly always
+KICKS = 100  # most attempts to get out of a local optimum by barring one of its atoms
 
 
 def has_gaps(X: Array) -> bool:
@@ -38,13 +39,13 @@ def largest_of_rows(X: Array) -> Array:
 
 def masked_codes(X: Array, W: Array, n_nonzero: int) -> Array:
     """For each row the best found of the codes with at most `n_nonzero` nonzeros, by the squared error on its observed
-    entries: atoms are taken greedily by orthogonal least squares and then exchanged.
+    entries: atoms are taken greedily by orthogonal least squares, then exchanged, with kicks out of local optima.
     """
     unit = largest_of_rows(X)
     norms = np.linalg.norm(W, axis=1)
     table = GapTable(X / unit)
     S = np.zeros((len(X), len(W)))
-    table.improve_codes(normalize_rows(np.asarray(W, dtype=np.float64)), S, n_nonzero, greedy=True, fresh=True)
+    table.improve_codes(normalize_rows(np.asarray(W, dtype=np.float64)), S, n_nonzero, greedy=True, thorough=True, fresh=True)
     return (table.in_given_order(S) / norms * unit).astype(X.dtype)
 
 
@@ -106,10 +107,19 @@ class GapTable:
         return np.where(self.observed, self.X, S @ W)
 
     def improve_codes(
-        self, W: Array, S: Array, n_nonzero: int, *, greedy: bool, fresh: bool = False, orthogonal: bool = False
+        self,
+        W: Array,
+        S: Array,
+        n_nonzero: int,
+        *,
+        greedy: bool,
+        thorough: bool = False,
+        fresh: bool = False,
+        orthogonal: bool = False,
     ) -> None:
         """Replace codes of S, in place, by better ones on the observed entries: found from the atoms that they use, or
-        by taking atoms greedily from none; `fresh` codes count for nothing. Rows without gaps get the best codes that
+        by taking atoms greedily from none; if `thorough` with kicks out of local optima. `fresh` codes count for
+        nothing. Rows without gaps get the best codes that
         there are at once, where the dictionary is orthogonal.
         """
         n_whole = self.n_whole if orthogonal else 0
@@ -125,6 +135,7 @@ class GapTable:
         code_rows(
             np.ascontiguousarray(X), np.ascontiguousarray(self.observed[n_whole:]), np.ascontiguousarray(W),
             np.ascontiguousarray(X @ W.T), own, errors, n_nonzero, greedy, EXCHANGES,
+            KICKS if thorough else 0,
         )  # fmt: skip
 
 
