@@ -65,8 +65,8 @@ def learn(
 ) -> tuple[Learned, list[Stage]]:
     """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm.
 
-    With P, which whitens the rows, the dictionary is a complete one. `X_gaps` are the rows with the gaps that `rows` has
-    filled: with `n_nonzero` the fit ends with the alternation that leaves these out.
+    With P, which whitens the rows, the dictionary is a complete one. `X_gaps` are the rows with the gaps that `rows`
+    has filled: with `n_nonzero` the fit ends with the alternation that leaves these out.
     """
     if scheme == "exact":
         compile_kernels()
@@ -96,7 +96,5 @@ def learn(
     compile_gap_kernels()
     log = StageLog(on_stage)
     max_iter = options.gap_rounds
-    learned = alternate_with_gaps(
-        X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log
-    )
+    learned = alternate_with_gaps(X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log)
     return learned, best[1] + log.stages
