@@ -7,7 +7,7 @@ from numba import config, njit
 from numpy.typing import NDArray
 
 #: Kernels run as plain Python, on integers that check for overflow.
-IS_PLAIN = bool(config.DISABLE_JIT)
+IS_PLAIN = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009 - numba sets it when it is imported
 compiled = njit(cache=True, nogil=True, error_model="numpy")
 #: For what is called for every bit: models are many arrays, and handing them over takes longer than such a function.
 inlined = njit(nogil=True, error_model="numpy", forceinline=True)
@@ -54,6 +54,6 @@ def as_integers(values: NDArray[Any]) -> NDArray[Any]:
     """A copy of these values as kernels take them."""
     if not IS_PLAIN:
         return np.array(values, dtype=np.int64, order="C")
-    checked = np.empty(values.shape, dtype=object)
-    checked.flat = [Integer(int(value)) for value in values.flat]
-    return checked
+    checked = np.empty(values.size, dtype=object)
+    checked[:] = [Integer(int(value)) for value in values.flat]
+    return checked.reshape(values.shape)

@@ -10,7 +10,16 @@ import numpy as np
 
 from hrpursuit.compression.kernels.bits import EVEN, code_bit, code_number
 from hrpursuit.compression.kernels.compiled import as_table, compiled, inlined, integers
-from hrpursuit.compression.kernels.constants import FIRST_GUESS, LOGISTIC, N_BINS, N_SCALES, RATE, SCALE, SQUASH, STRETCH
+from hrpursuit.compression.kernels.constants import (
+    FIRST_GUESS,
+    LOGISTIC,
+    N_BINS,
+    N_SCALES,
+    RATE,
+    SCALE,
+    SQUASH,
+    STRETCH,
+)
 
 ZERO, SIGN = 0, 1  # bins of the first two bits; those of magnitudes follow
 N_UNARY = 40  # magnitudes from here on are coded as plain numbers
@@ -186,7 +195,7 @@ def cheapest_level(exact, model, price, n_tries, sign_is_learned):
     """Of the integer nearest to `exact` and the ones next to it towards zero, the one with the least squared error plus
     price times bits. The encoder alone asks.
     """
-    nearest = int(math.floor(exact + 0.5))
+    nearest = int(np.floor(exact + 0.5))
     if nearest == 0 or price <= 0.0:
         return nearest
     towards = -1 if nearest > 0 else 1

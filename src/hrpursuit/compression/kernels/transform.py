@@ -1,4 +1,4 @@
-"""Transform coding: blocks of eight rows, predicted, turned into a basis over sensors and cosines over time, quantised."""
+"""Transform coding: blocks of eight rows, predicted, in a basis over sensors and cosines over time, quantised."""
 
 from typing import Any, NamedTuple
 
@@ -176,10 +176,10 @@ def _undo_cosines(state, step):
 
 @compiled
 def _is_silent(levels, k):
+    total = 0
     for f in range(BLOCK):
-        if levels[k, f] != 0:
-            return False
-    return True
+        total += abs(levels[k, f])
+    return total == 0
 
 
 @compiled
@@ -279,8 +279,9 @@ def code_transform(
     the decoder gets either way. `residual` and `exact` are room for the encoder.
     """
     n_rows, n = out.shape
-    n_blocks, next_refresh = 0, 1
+    next_refresh = 1
     for start in range(0, n_rows, BLOCK):
+        n_blocks = start // BLOCK
         height = min(BLOCK, n_rows - start)
         if len(state.exact) and n_blocks >= next_refresh:
             refresh_basis(state.moments, state.exact, state.work, state.product, N_SWEEPS)
@@ -301,7 +302,6 @@ def code_transform(
         _code_levels(coder, buffer, decoding, state, model, exact, price, True)
         _reconstruct(state, step)
         _accept(state, out, start, height, keep_positive)
-        n_blocks += 1
 
 
 def encoder_room(n: int, decoding: bool) -> tuple[np.ndarray, np.ndarray]:
