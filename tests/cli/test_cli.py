@@ -139,6 +139,8 @@ def test_demo(tmp_path, capsys):
     assert coded["rmse"]["rmse"] <= 0.05
     assert coded["max_error"]["max_error"] <= 1
     assert coded["lossless"]["max_error"] == 0
+    assert coded["paper"]["bytes"] == 744 * (10 + 7) + 2 * 56 * 56
+    assert coded["rmse"]["bytes"] < coded["lossless"]["bytes"] < coded["xz"]["bytes"] < coded["paper"]["bytes"]
     assert run(["demo", "-o", str(picture)]) == 0
     out = capsys.readouterr().out
     assert "recovered" in out
