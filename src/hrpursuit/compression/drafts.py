@@ -9,10 +9,12 @@ from hrpursuit.compression.coding import Readings
 from hrpursuit.compression.decimals import Column
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.samples import LIMIT
-from hrpursuit.compression.settings import BY_FACTOR, MOST_SCALE, MOST_WIDTH, SAMPLES, TRANSFORM, Settings
+from hrpursuit.compression.settings import BY_FACTOR, MOST_SCALE, SAMPLES, TRANSFORM, Settings
 
 FRACTION = 6  # bits below whole numbers, where there is room
+_WHOLE = 2.0**60  # whole numbers in one unit for all columns
 _TOO_MANY = 2.0**50  # units that a reading is away from zero
+_ALL_NOISE = 40  # bits of a column that would be sent as they are: it is then better kept as it is
 _NOISE = 24  # a change of so many steps is noise below its highest bits
 _PER_BOUND = 16  # units to the bound on the error, for readings that are no decimals
 
@@ -29,7 +31,7 @@ class Draft:
 
 def fits_whole(column: Column) -> bool:
     """Whether the whole numbers of a column can be coded without loss."""
-    return column.whole is not None and _range(column.whole, column.seen, 1)[1] <= MOST_WIDTH
+    return column.whole is not None and _range(column.whole, column.seen, 1)[1] <= _ALL_NOISE
 
 
 def without_loss(columns: list[Column]) -> Draft:
@@ -73,7 +75,7 @@ def _by_decimals(column: Column, max_error: float) -> int | None:
     size = int(np.abs(column.whole).max(initial=0))
     if bound >= 1 and size >= LIMIT:
         return None if size < _TOO_MANY * max_error * 10**column.decimals else 1
-    return 2 * bound + 1
+    return 2 * min(bound, LIMIT) + 1  # nothing is further away from anything
 
 
 def fits_unit(columns: list[Column], unit: float) -> bool:
@@ -93,17 +95,10 @@ def on_grid(columns: list[Column], unit: float) -> Draft:
 def for_rmse(columns: list[Column]) -> Draft:
     """All columns in one unit, with bits below it, for steps of any size."""
     seen = np.column_stack([column.seen for column in columns])
-    places = [column.decimals for column in columns]
-    if all(place is not None for place in places):
-        most = max(place or 0 for place in places)
-        exact = np.column_stack(
-            [np.asarray(column.whole) * 10.0 ** (most - (column.decimals or 0)) for column in columns]
-        )
-        decimals, factor, unit = most, 1.0, 10.0**-most
-    else:
-        exact = np.column_stack([column.values for column in columns])
-        decimals, factor = BY_FACTOR, float(np.abs(exact).max()) / 1000
-        unit = factor
+    exact, decimals = _by_common_decimals(columns)
+    factor, unit = 1.0, 10.0**-decimals
+    if decimals == BY_FACTOR:
+        factor = unit = float(np.abs(exact).max(initial=0.0)) / 1000
         exact = exact / factor
     largest, fraction = float(np.abs(exact).max(initial=0.0)), FRACTION
     while largest * 2.0**fraction > LIMIT:
@@ -113,6 +108,18 @@ def for_rmse(columns: list[Column]) -> Draft:
         TRANSFORM, (decimals,), (1,), fraction, factor, keep_positive=bool(values.min(initial=0) >= 0), rounded=False
     )
     return Draft(settings, Readings(values, as_integers(seen), integers((0, 0))), columns, unit * 2.0**-fraction)
+
+
+def _by_common_decimals(columns: list[Column]) -> tuple[np.ndarray, int]:
+    """Whole numbers over one power of ten, and its exponent; the readings and BY_FACTOR where there are none."""
+    if all(column.whole is not None for column in columns):
+        most = max(column.decimals or 0 for column in columns)
+        exact = np.column_stack(
+            [np.asarray(column.whole) * 10.0 ** (most - (column.decimals or 0)) for column in columns]
+        )
+        if np.abs(exact).max(initial=0.0) < _WHOLE:
+            return exact, most
+    return np.column_stack([column.values for column in columns]), BY_FACTOR
 
 
 def as_samples(draft: Draft) -> Draft:

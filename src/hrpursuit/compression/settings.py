@@ -13,7 +13,8 @@ BY_FACTOR = 255
 MOST_DECIMALS = 15
 MOST_STEP = 1 << 24
 MOST_SCALE = 1 << 13
-MOST_WIDTH = 40
+MOST_WIDTH = 58
+LEAST_FRACTION = -46
 _MOST_OFFSET = 1 << 62
 _POSITIVE, _ROUNDED, _DECIMALS, _OFFSETS, _WIDTHS, _STEPS = (1 << bit for bit in range(2, 8))
 _GRAIN, _SCALES = 1, 2
@@ -61,7 +62,7 @@ class Settings:
         if any(d > MOST_DECIMALS and d != BY_FACTOR for d in decimals):
             raise DamagedFile("a column has an impossible number of decimals")
         fraction = cursor.signed()
-        if not -MOST_WIDTH <= fraction <= 6:
+        if not LEAST_FRACTION <= fraction <= 6:
             raise DamagedFile(f"{fraction} bits of fraction are impossible")
         factor = struct.unpack("<d", cursor.take(8))[0] if BY_FACTOR in decimals else 1.0
         offsets = tuple(cursor.signed(_MOST_OFFSET) for _ in range(n)) if flags & _OFFSETS else ()
@@ -84,7 +85,7 @@ class Settings:
             more = cursor.byte()
             season = cursor.varint(1 << 16)
             scales = tuple(cursor.varint(MOST_SCALE) for _ in range(n if more & _SCALES else 1))
-            if season < 1 or 0 in scales or more > 3 or fraction < 0:
+            if season < 1 or 0 in scales or more > 3 or (more & _GRAIN and fraction < 0):
                 raise DamagedFile("the settings of samples are impossible")
             return replace(found, grain=bool(more & _GRAIN), season=season, scales=scales)
         if offsets or widths or len(steps) > 1:

@@ -35,7 +35,7 @@ def learn_dictionary(table: Floats, n_nonzero: int) -> Basis:
     n = table.shape[1]
     n_nonzero = min(n_nonzero, n)
     with_readings = table[np.isfinite(table).any(axis=1)]
-    if len(with_readings) >= n:
+    if len(with_readings) >= max(n, 2):
         atoms = hrp_atoms(with_readings, n_nonzero)
     else:
         filled = np.where(np.isfinite(table), table, 0.0)
