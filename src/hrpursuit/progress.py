@@ -25,7 +25,7 @@ class Bars:
         self.enabled = enabled and (sys.stderr.isatty() or console.is_jupyter)
         self._progress = _make_progress(console, self.enabled)
         self._tasks: dict[str, Any] = {}
-        self._pass: Any = None
+        self._passes: list[Any] = []  # one within another: a survey while codes are streamed
         self._n_passes = 0
         self._on_advance = on_advance  # whoever wants to end a pass raises from here
 
@@ -43,15 +43,15 @@ class Bars:
 
     def begin(self, name: str, n_rows: int | None) -> None:
         self._n_passes += 1
-        self._pass = self._progress.add_task(f"pass {self._n_passes}: {name}", total=n_rows, unit="rows")
+        self._passes.append(self._progress.add_task(f"pass {self._n_passes}: {name}", total=n_rows, unit="rows"))
 
     def advance(self, n_rows: int) -> None:
         if self._on_advance is not None:
             self._on_advance()
-        self._progress.advance(self._pass, n_rows)
+        self._progress.advance(self._passes[-1], n_rows)
 
     def end(self) -> None:
-        self._progress.remove_task(self._pass)
+        self._progress.remove_task(self._passes.pop())
 
     def count(self, name: str, items: Iterable[Item], total: int, n_before: int = 0) -> Iterator[Item]:
         """Hand on the items, with a bar that counts them; `n_before` were there before."""

@@ -188,7 +188,7 @@ class TestSensorTable:
             verdict = next(v for v in findings.verdicts if "Gaps kept" in v.text)
             assert verdict.word == word
             assert f"{factor:.2f} to {factor:.2f} times" in verdict.text
-            assert [row[0] for row in findings.tables[1].rows] == ["hrpursuit", "· the paper's scheme in the paper"]
+            assert [row[0] for row in findings.tables[1].rows] == ["hrpursuit", "Proposed, in paper"]
 
     def test_gaps_are_kept_by_ours_alone(self, tmp_path):
         (tmp_path / FILE).write_text("hour,a,b\n")

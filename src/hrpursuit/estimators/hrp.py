@@ -110,12 +110,12 @@ class HRP(SquareDictionary):
     -----
     NaN is a missing value. To begin with, each gap is filled with the mean of the observed entries of its row, as in
     the paper, zero if there are none, and the dictionary is learned as ever. With `n_nonzero_coefs` and
-    `scheme="exact"` follows an alternation over all rows that leaves the gaps out: the codes of a row are fitted to its observed entries
-    by least squares, on atoms that are taken greedily and exchanged while the error falls, and the dictionary is fitted
-    to the table with the reconstruction in its gaps. The error on the observed entries never rises. It keeps the codes
-    of each row, so that learning from gaps needs data in memory; `transform` codes row by row, wherever the rows are.
-    Without `n_nonzero_coefs`, and for the dictionary of `scheme="paper"`, the fill with row means is all that is done.
-    What a reconstruction says in a gap is no good estimate of what is missing there.
+    `scheme="exact"` follows an alternation over all rows that leaves the gaps out: the codes of a row are fitted to its
+    observed entries by least squares, on atoms that are taken greedily and exchanged while the error falls, and the
+    dictionary is fitted to the table with the reconstruction in its gaps. The error on the observed entries never
+    rises. It keeps the codes of each row, so that learning from gaps needs data in memory; `transform` codes row by
+    row, wherever the rows are. Without `n_nonzero_coefs`, and for the dictionary of `scheme="paper"`, the fill with row
+    means is all that is done. What a reconstruction says in a gap is no good estimate of what is missing there.
 
     References
     ----------

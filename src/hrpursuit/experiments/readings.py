@@ -124,5 +124,5 @@ FILLS = {
     ),
     "written": Fill("as the paper's text says: the mean of the sensors that report at that hour", _written),
     "refilled": Fill("as written, then by what the codes of the hour say, with a Procrustes step, 200 times", _written),
-    "kept": Fill("not at all: hrpursuit learns and codes by the readings that there are", _kept),
+    "kept": Fill("kept: hrpursuit learns and codes by the readings that there are", _kept),
 }

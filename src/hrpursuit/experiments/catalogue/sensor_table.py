@@ -178,9 +178,10 @@ def _table(means: pd.DataFrame, fill: str, is_papers: bool) -> Table:
                 theirs = [f"{error:.2f}%" for error in PAPER[name]]
                 rows.append(["· in the paper", *theirs, f"{PAPER_SECONDS[name]:.4g}"])
     if fill == KEPT and is_papers:
-        rows.append(["· the paper's scheme in the paper", *(f"{error:.2f}%" for error in PAPER[PROPOSED]), ""])
+        rows.append(["Proposed, in paper", *(f"{error:.2f}%" for error in PAPER[PROPOSED]), ""])
     note = "Mean over starts; in brackets the paper's compression ratio; CPU seconds of one fit, with others beside it."
-    return Table(f"Gaps filled {FILLS[fill].text}", header, rows, note)
+    title = f"Gaps {FILLS[fill].text}" if fill == KEPT else f"Gaps filled {FILLS[fill].text}"
+    return Table(title, header, rows, note)
 
 
 def _verdicts(means: pd.DataFrame, settings: Settings, fills: Sequence[str], is_papers: bool) -> list[Verdict]:
