@@ -47,7 +47,9 @@ def take_apart(column: np.ndarray, lossless: bool) -> Column:
     if column.dtype.kind in "biu":
         seen = np.ones(len(column), dtype=bool)
         is_wide = column.dtype == np.uint64 and len(column) and int(column.max()) > 2**62
-        is_wide = is_wide or (column.dtype == np.int64 and len(column) and max(-int(column.min()), int(column.max())) > 2**62)
+        is_wide = is_wide or (
+            column.dtype == np.int64 and len(column) and max(-int(column.min()), int(column.max())) > 2**62
+        )
         whole = None if is_wide else column.astype(np.int64)
         return Column(column, seen, np.zeros(0, dtype=np.int64), None if is_wide else 0, whole)
     seen = np.isfinite(column)

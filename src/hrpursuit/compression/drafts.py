@@ -34,7 +34,9 @@ def fits_whole(column: Column) -> bool:
 
 def without_loss(columns: list[Column]) -> Draft:
     """Whole numbers as they are."""
-    return _grid(columns, [np.asarray(column.whole) for column in columns], [column.decimals or 0 for column in columns], [1])
+    return _grid(
+        columns, [np.asarray(column.whole) for column in columns], [column.decimals or 0 for column in columns], [1]
+    )
 
 
 def fits_bound(column: Column, max_error: float) -> bool:

@@ -22,7 +22,9 @@ class OpenChunk:
         self.given, self.groups, self.target = columns, groups, target
         self.n_rows = len(columns[0]) if columns else 0
         self.columns = [take_apart(column, target.kind == "lossless") for column in columns]
-        self.is_empty = np.array([column.given.dtype.kind == "f" and _is_empty(column) for column in self.columns], bool)
+        self.is_empty = np.array(
+            [column.given.dtype.kind == "f" and _is_empty(column) for column in self.columns], bool
+        )
         self.is_verbatim = np.array(
             [
                 not empty and (place in verbatim or not _can_be_coded(column, target))

@@ -35,7 +35,11 @@ class Payload:
     groups: list[bytes] = field(default_factory=list)
 
     def to_bytes(self) -> bytes:
-        flags = _EMPTY * bool(self.empty.any()) | _VERBATIM * bool(self.verbatim.any()) | _EXCEPTIONS * bool(len(self.cells))
+        flags = (
+            _EMPTY * bool(self.empty.any())
+            | _VERBATIM * bool(self.verbatim.any())
+            | _EXCEPTIONS * bool(len(self.cells))
+        )
         out = [bytes([flags])]
         if self.empty.any():
             out.append(np.packbits(self.empty).tobytes())

@@ -125,7 +125,9 @@ class RmseSearch:
             return first if again is None else again[1]
         found = {}
         for mode in (TRANSFORM, SAMPLES):
-            step = self._largest_step(mode, _PRICE[mode], _FIRST_STEP[mode] * self.error, 4 if self.effort == "fast" else 7)
+            step = self._largest_step(
+                mode, _PRICE[mode], _FIRST_STEP[mode] * self.error, 4 if self.effort == "fast" else 7
+            )
             if step is not None:
                 found[mode] = step
         if not found:
@@ -163,7 +165,9 @@ class RmseSearch:
         return best
 
 
-def _next_step(below: tuple[float, float] | None, above: tuple[float, float] | None, last: tuple[float, float]) -> float:
+def _next_step(
+    below: tuple[float, float] | None, above: tuple[float, float] | None, last: tuple[float, float]
+) -> float:
     """Log step where the log error may be just below zero."""
     aim = -0.0005
     if below is None or above is None or above[1] - below[1] < 1e-9 or above[0] <= below[0]:
@@ -201,4 +205,3 @@ def _error_of(trials: list[Trial], search: RmseSearch) -> float:
     count = sum(piece.n_readings for piece in search.pieces)
     squares = sum(t.squared_error(piece, search.unit) for t, piece in zip(trials, search.pieces, strict=True))
     return math.sqrt(squares / max(count, 1))
-

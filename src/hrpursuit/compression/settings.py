@@ -70,7 +70,15 @@ class Settings:
         if not 0.0 < factor < float("inf") or 0 in steps or any(width > MOST_WIDTH for width in widths):
             raise DamagedFile("a factor, a step or a width is impossible")
         found = cls(
-            flags & 3, decimals, steps, fraction, factor, bool(flags & _POSITIVE), bool(flags & _ROUNDED), offsets, widths
+            flags & 3,
+            decimals,
+            steps,
+            fraction,
+            factor,
+            bool(flags & _POSITIVE),
+            bool(flags & _ROUNDED),
+            offsets,
+            widths,
         )
         if found.mode == SAMPLES:
             more = cursor.byte()

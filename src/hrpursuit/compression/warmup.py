@@ -24,6 +24,8 @@ def run_all_kernels() -> None:
         (replace(settings, mode=SAMPLES, widths=(0, 0, 1), steps=(64, 64, 64)), Basis()),
         (replace(settings, mode=SPARSE), codes),
     ):
-        wanted = readings if setting.mode != SPARSE else replace(readings, values=as_integers(identity[np.arange(9) % n]))
+        wanted = (
+            readings if setting.mode != SPARSE else replace(readings, values=as_integers(identity[np.arange(9) % n]))
+        )
         coded = encode_group(setting, basis, wanted, 0.1)
         decode_group(coded.data, setting, Basis.from_cursor(Cursor(basis.to_bytes()), n), (9, n))

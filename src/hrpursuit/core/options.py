@@ -54,7 +54,15 @@ class HRPOptions:
     def __post_init__(self) -> None:
         hot, cold = self.temperature
         self._require("temperature", hot >= cold > 0, "two positive numbers, the first not below the second")
-        positive = ("cooling_sweeps", "spacing", "look_every", "threshold", "refine_steps", "alternations", "gap_rounds")
+        positive = (
+            "cooling_sweeps",
+            "spacing",
+            "look_every",
+            "threshold",
+            "refine_steps",
+            "alternations",
+            "gap_rounds",
+        )
         for name in positive:
             self._require(name, getattr(self, name) > 0, "positive")
         self._require("ordered_share", 0 < self.ordered_share < 1, "between 0 and 1")

@@ -96,7 +96,5 @@ def learn(
     compile_gap_kernels()
     log = StageLog(on_stage)
     max_iter = options.gap_rounds
-    learned = alternate_with_gaps(
-        X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log
-    )
+    learned = alternate_with_gaps(X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log)
     return learned, best[1] + log.stages

@@ -10,7 +10,16 @@ import numpy as np
 
 from hrpursuit.compression.kernels.bits import EVEN, code_bit, code_number
 from hrpursuit.compression.kernels.compiled import compiled, integers
-from hrpursuit.compression.kernels.constants import FIRST_GUESS, LOGISTIC, N_BINS, N_SCALES, RATE, SCALE, SQUASH, STRETCH
+from hrpursuit.compression.kernels.constants import (
+    FIRST_GUESS,
+    LOGISTIC,
+    N_BINS,
+    N_SCALES,
+    RATE,
+    SCALE,
+    SQUASH,
+    STRETCH,
+)
 
 ZERO, SIGN = 0, 1  # bins of the first two bits; those of magnitudes follow
 N_UNARY = 40  # magnitudes from here on are coded as plain numbers
