@@ -5,6 +5,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -29,6 +30,24 @@ def installed(package: str) -> bool:
     except PackageNotFoundError:
         return False
     return True
+
+
+def october() -> np.ndarray | None:
+    """Hours x sensors of the October readings, NaN where a sensor did not report; None, and a line, where absent."""
+    folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    path = folder / "krakow_pm25_2017_10.csv"
+    if not path.exists():
+        print(f"readings: {path} is absent (set HRPURSUIT_DATA to its folder); skipped")
+        return None
+    return np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
+
+
+def row_means_in_gaps(X: np.ndarray) -> np.ndarray:
+    """Each gap the mean of its row; rows without any reading the row before (the first: zero)."""
+    observed = ~np.isnan(X)
+    means = np.where(observed, X, 0).sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
+    last = np.maximum.accumulate(np.where(observed.any(axis=1), np.arange(len(X)), 0))
+    return np.where(observed, X, means[last][:, None])
 
 
 def polar_by_svd(G: np.ndarray) -> np.ndarray:

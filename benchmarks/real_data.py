@@ -3,11 +3,8 @@
 python benchmarks/real_data.py     (readings: ../shared/data or HRPURSUIT_DATA)
 """
 
-import os
-from pathlib import Path
-
 import numpy as np
-from common import describe_machine, seconds, table, verdict
+from common import describe_machine, october, row_means_in_gaps, seconds, table, verdict
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
@@ -18,13 +15,8 @@ T0 = (5, 7, 11, 18, 28)
 
 def readings():
     """Hours x sensors, each gap filled with the mean of its hour, scaled by the largest reading as the paper does."""
-    folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    path = folder / "krakow_pm25_2017_10.csv"
-    if not path.exists():
-        print(f"readings: {path} is absent (set HRPURSUIT_DATA to its folder); skipped")
-        return None
-    X = np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
-    return np.where(np.isnan(X), np.nanmean(X, axis=1, keepdims=True), X) / np.nanmax(X)
+    X = october()
+    return None if X is None else row_means_in_gaps(X) / np.nanmax(X)
 
 
 def patches():

@@ -27,11 +27,23 @@ def sparse_data():
 
 
 @pytest.fixture(scope="session")
-def readings():
-    """Hours x sensors of the October readings, gaps filled with the mean of the hour, scaled by the largest reading."""
+def october():
+    """Path of the October readings."""
     folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
     path = folder / READINGS
     if not path.exists():
         pytest.skip(f"the readings are not at {path}; set HRPURSUIT_DATA to the folder that has {READINGS}")
-    X = np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
+    return path
+
+
+@pytest.fixture(scope="session")
+def raw_readings(october):
+    """Hours x sensors of the October readings; NaN is a gap."""
+    return np.genfromtxt(october, delimiter=",", skip_header=1)[:, 1:]
+
+
+@pytest.fixture(scope="session")
+def readings(raw_readings):
+    """The October readings, gaps filled with the mean of the hour, scaled by the largest reading."""
+    X = raw_readings
     return np.where(np.isnan(X), np.nanmean(X, axis=1, keepdims=True), X) / np.nanmax(X)

@@ -6,7 +6,7 @@ import re
 import pytest
 
 import hrpursuit
-from hrpursuit import HRP, MiniBatchHRP, baselines, compression, datasets, estimators, metrics, plots
+from hrpursuit import HRP, MiniBatchHRP, baselines, compression, datasets, estimators, metrics, plots, reports
 from hrpursuit.datasets import make_sparse_coded
 
 PUBLIC = {
@@ -18,7 +18,8 @@ PUBLIC = {
         (compression, [name for name in compression.__all__ if not name.startswith("Damaged")]),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
-        (plots, ["plot_against_truth"]),
+        (plots, ["plot_against_truth", "plot_readings"]),
+        (reports, ["read_targets", "study_table", "write_page"]),
     ]
     for name in names
 }

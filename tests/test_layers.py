@@ -18,6 +18,7 @@ LAYERS = [
     ["estimators"],
     ["baselines"],
     ["compression"],
+    ["reports"],
     ["versions", "plots"],
     ["experiments"],
     ["cli"],

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 #: One colour for each scheme wherever they stand side by side; they differ in lightness too.
 SCHEME_COLOURS = {"paper": "#b35806", "exact": "#2166ac"}
 _SMALLEST_COSINE = 1e-4
+_GAP_COLOUR = "#b8b8b8"
+_MOST_RESIDUALS = 99.5  # percent that the colours of a residual tell apart
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -61,4 +63,39 @@ def plot_against_truth(estimates: Mapping[str, np.ndarray], truth: np.ndarray) -
         axis.set_ylabel("learned atom, matched one to one", fontsize=12)
     bar = figure.colorbar(image, ax=list(axes), shrink=0.75)
     bar.set_label("|cosine| between atoms (logarithmic)", fontsize=12)
+    return figure
+
+
+def plot_readings(readings: np.ndarray, decoded: np.ndarray, title: str = "") -> "Figure":
+    """Readings, what a compressed file gives back, and the difference, as heat maps over time and sensors.
+
+    Parameters
+    ----------
+    readings, decoded : array of shape (n_rows, n_sensors)
+        NaN is a gap, and grey.
+    title : str, default=""
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    """
+    figure = new_figure(11.0, 8.6)
+    axes: Sequence = figure.subplots(3, 1, sharex=True)
+    residual = readings - decoded
+    high = float(np.nanpercentile(readings, _MOST_RESIDUALS)) if np.isfinite(readings).any() else 1.0
+    low = min(0.0, float(np.nanmin(readings))) if np.isfinite(readings).any() else 0.0
+    bound = float(np.nanpercentile(np.abs(residual), _MOST_RESIDUALS)) if np.isfinite(residual).any() else 0.0
+    bound = bound or 1.0
+    panels = [("readings", readings, "viridis", low, high), ("decoded", decoded, "viridis", low, high)]
+    panels.append(("readings - decoded", residual, "RdBu_r", -bound, bound))
+    for axis, (name, values, colours, least, most) in zip(axes, panels, strict=True):
+        axis.set_facecolor(_GAP_COLOUR)  # a gap is not drawn
+        image = axis.imshow(
+            values.T, aspect="auto", cmap=colours, vmin=least, vmax=most, interpolation="nearest", origin="lower"
+        )
+        axis.set_title(name, fontsize=13, loc="left")
+        axis.set_ylabel("sensor", fontsize=12)
+        figure.colorbar(image, ax=axis, pad=0.01, extend="both" if least < 0 else "max")
+    axes[-1].set_xlabel("row (grey: gap)", fontsize=12)
+    figure.suptitle(title, fontsize=14)
     return figure

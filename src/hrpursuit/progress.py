@@ -64,6 +64,21 @@ class Bars:
             self._progress.remove_task(task)
 
     @contextmanager
+    def rows(self, name: str, total: int | None) -> Iterator[Callable[[int], None]]:
+        """A bar for rows that are handled here; hands over what to call with the number that is done."""
+        task = self._progress.add_task(name, total=total, unit="rows")
+
+        def show(n_done: int) -> None:
+            if self._on_advance is not None:
+                self._on_advance()
+            self._progress.update(task, completed=n_done)
+
+        try:
+            yield show
+        finally:
+            self._progress.remove_task(task)
+
+    @contextmanager
     def watching(self, rows: Any) -> Iterator[Self]:
         """Show the passes over these rows; those in memory have none to show."""
         with self:

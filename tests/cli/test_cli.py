@@ -15,7 +15,7 @@ from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.baselines import KSVD
 from hrpursuit.cli.main import run
 from hrpursuit.datasets import make_sparse_coded
-from hrpursuit.metrics import dictionary_error
+from hrpursuit.metrics import dictionary_error, masked_rmse
 from hrpursuit.rows import open_rows
 
 X, CODES, W = make_sparse_coded(300, 8, sparsity=0.3, random_state=0)
@@ -127,20 +127,50 @@ sys.exit(run(["encode", "x.npy", "-m", "m.npz", "-o", "c.npy"]))
 def test_demo(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert run(["demo", "-o", str(picture), "--json"]) == 0
-    paper, exact = json.loads(capsys.readouterr().out)["results"]
+    report = json.loads(capsys.readouterr().out)
+    paper, exact = report["results"]
     assert not paper["success"]
     assert exact["success"]
     assert exact["certified"]
     assert exact["error"] < 1e-12
-    assert picture.read_bytes().startswith(b"\x89PNG")
+    for name in ("demo.png", "demo-readings.png"):
+        assert (tmp_path / name).read_bytes().startswith(b"\x89PNG")
+    coded = {one["coding"]: one for one in report["compression"]}
+    assert coded["rmse"]["rmse"] <= 0.05
+    assert coded["max_error"]["max_error"] <= 1
+    assert coded["lossless"]["max_error"] == 0
+    assert coded["paper"]["bytes"] == 744 * (10 + 7) + 2 * 56 * 56
+    assert coded["rmse"]["bytes"] < coded["lossless"]["bytes"] < coded["xz"]["bytes"] < coded["paper"]["bytes"]
     assert run(["demo", "-o", str(picture)]) == 0
-    assert "recovered" in capsys.readouterr().out
+    out = capsys.readouterr().out
+    assert "recovered" in out
+    assert "xz of the differences" in out
 
 
 def test_installed_command():
     command = [sys.executable, "-c", "from hrpursuit.cli import main; main()", "--version"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "hrpursuit, version" in done.stdout
+
+
+def test_gaps(tmp_path, capsys):
+    """Empty cells: the table is read into memory, and what is there decides."""
+    sparse = (CODES * (np.abs(CODES) >= np.sort(np.abs(CODES), axis=1)[:, [-2]])) @ W
+    gappy = pd.DataFrame(sparse, columns=NAMES).mask(np.random.default_rng(0).random(X.shape) < 0.05)
+    gappy.to_csv(tmp_path / "x.csv", index=False)
+    data, model, codes = (str(tmp_path / name) for name in ("x.csv", "m.npz", "c.csv"))
+    assert run(["fit", data, "-o", model, "--seed", "0", "--n-nonzero", "2"]) == 0
+    note = f"{int(gappy.isna().sum().sum())} of 2400 values are missing: dictionary and codes are fitted to the others"
+    assert note in capsys.readouterr().err
+    assert dictionary_error(HRP.load(model).components_, W) < 1e-2
+    assert run(["encode", data, "-m", model, "-o", codes]) == 0
+    assert "coded by their observed values alone" in capsys.readouterr().err
+    back = HRP.load(model).inverse_transform(pd.read_csv(codes))
+    assert masked_rmse(gappy, back) < 1e-2
+    assert run(["fit", data, "-o", model, "--seed", "0", "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["n_missing"] == gappy.isna().sum().sum()
+    assert "filled with the mean of its row" in report["warnings"][0]
 
 
 class TestTables:
@@ -285,10 +315,17 @@ class TestErrors:
         FRAME.assign(s3="word").to_csv(self.folder / "x.csv", index=False)
         self.fails(self.fit("x.csv"), "'s3'", "'word' in row 1, not a number", "--columns")
 
-    def test_missing_values(self):
+    def test_missing_values_where_the_model_takes_none(self):
+        MiniBatchHRP(random_state=0).fit(FRAME).save(self.folder / "online.npz")
         FRAME.mask(FRAME > 2).to_csv(self.folder / "x.csv", index=False)
         row, column = np.argwhere(X > 2)[0]
-        self.fails(self.fit("x.csv"), "missing", f"row {row + 1}, column '{NAMES[column]}'")
+        data, model, codes = (self.folder / name for name in ("x.csv", "online.npz", "c.csv"))
+        self.fails(["encode", data, "-m", model, "-o", codes], "missing", f"row {row + 1}, column '{NAMES[column]}'")
+
+    def test_missing_values_beyond_memory(self, monkeypatch):
+        FRAME.mask(FRAME > 2).to_csv(self.folder / "x.csv", index=False)
+        monkeypatch.setattr("hrpursuit.cli.data._COPIES", 1e12)
+        self.fails(self.fit("x.csv"), "x.csv has gaps", "GiB are free", "Fill the gaps")
 
     def test_too_few_samples(self):
         write(self.folder / "x.npy", X[:5])

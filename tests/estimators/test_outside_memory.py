@@ -17,6 +17,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hrpursuit import HRP
+from hrpursuit.baselines import MSP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.progress import in_short
 from hrpursuit.rows import open_rows, write_blocks
@@ -143,7 +144,7 @@ def test_another_number_of_columns(path, tmp_path):
 
 
 def test_a_gap_is_found_while_codes_are_streamed(tmp_path):
-    model = HRP(random_state=0).fit(X)
+    model = MSP(random_state=0).fit(X)  # HRP takes gaps
     spoiled = X.copy()
     spoiled[2222, 3] = np.nan
     np.save(tmp_path / "x.npy", spoiled)
@@ -156,7 +157,7 @@ def test_a_gap_is_found_while_codes_are_streamed(tmp_path):
 
 
 def test_a_gap_in_a_dask_array_is_found_when_its_codes_are_computed():
-    model = HRP(random_state=0).fit(X)
+    model = MSP(random_state=0).fit(X)
     spoiled = X.copy()
     spoiled[2222, 3] = np.nan
     codes = model.transform(da.from_array(spoiled, chunks=(1000, -1)))

@@ -173,9 +173,29 @@ class TestSensorTable:
         assert errors == sorted(errors, reverse=True)
         ours = {
             fill: sensor_table.run(fill=fill, method="ours", n_nonzero=5, **config)[0]["error_percent"]
-            for fill in ("written", "refilled")
+            for fill in ("written", "refilled", "kept")
         }
         assert ours["refilled"] < 0.95 * ours["written"] < errors[0]
+        assert ours["kept"] < 0.95 * ours["refilled"]
+
+    def test_gaps_kept_are_compared_with_the_paper(self):
+        settings = Settings(fills=("written", "kept"))
+        written = self.records(0).assign(fill="written")
+        for factor, word in ((0.9, "holds"), (1.1, "fails")):
+            proposed = written[written.method == "proposed"]
+            kept = proposed.assign(fill="kept", method="ours", error_percent=factor * proposed.error_percent)
+            findings = sensor_table.conclude(pd.concat([written, kept]), settings)
+            verdict = next(v for v in findings.verdicts if "Gaps kept" in v.text)
+            assert verdict.word == word
+            assert f"{factor:.2f} to {factor:.2f} times" in verdict.text
+            assert [row[0] for row in findings.tables[1].rows] == ["hrpursuit", "· the paper's scheme in the paper"]
+
+    def test_gaps_are_kept_by_ours_alone(self, tmp_path):
+        (tmp_path / FILE).write_text("hour,a,b\n")
+        settings = Settings(fills=("kept",), readings=tmp_path / FILE)
+        configs = sensor_table.plan(settings)
+        assert {config["method"] for config in configs} == {"ours"}
+        assert [config["n_nonzero"] for config in configs] == list(sensor_table.T0)
 
     def test_the_papers_rows_are_reproduced(self):
         path, why_not = find_readings(None)

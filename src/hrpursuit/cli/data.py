@@ -1,16 +1,21 @@
 """What the commands that read a file share."""
 
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import click
+import numpy as np
 
 from hrpursuit import HRP, MiniBatchHRP, baselines
+from hrpursuit.core.protocols import Rows
 from hrpursuit.estimators.base import DictionaryEstimator
+from hrpursuit.rows import ArrayRows
 from hrpursuit.rows.optional import needed
 
+_COPIES = 10  # of the table that a fit with gaps holds at the most: filled, codes, residual and what they need
 KINDS = ".npy, .csv, .parquet, .h5, .hdf5 or .zarr"
 
 
@@ -37,6 +42,22 @@ def load_any(path: Path) -> DictionaryEstimator:
         if kind is None:
             raise
     return kind.load(path)
+
+
+def loaded(rows: Rows) -> ArrayRows:
+    """Rows of a file in memory, for a fit that keeps something for each of them; refused where they are too many."""
+    n_bytes = 8 * (rows.n_samples or 0) * rows.n_features
+    try:
+        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # not told by this system
+        free = None
+    if free is not None and _COPIES * n_bytes > free:
+        raise MemoryError(
+            f"{rows} has gaps, and learning from gaps takes about {_COPIES * n_bytes / 2**30:.1f} GiB of memory for "
+            f"it; {free / 2**30:.1f} GiB are free. Fill the gaps, or take fewer rows."
+        )
+    X = np.concatenate([block.copy() for block in rows.blocks()])
+    return ArrayRows(X, feature_names=getattr(rows, "feature_names", None))
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""hrpursuit demo: the paper's scheme and ours on built-in data, side by side."""
+"""hrpursuit demo: the paper's scheme and ours on built-in data, side by side, and a month of readings compressed."""
 
 import time
 import warnings
@@ -9,6 +9,7 @@ import click
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
+from hrpursuit.cli.demo_readings import compress_a_month, print_results
 from hrpursuit.cli.report import check_picture, json_option, print_json, print_table
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators.compilation import compile_kernels
@@ -28,8 +29,12 @@ SCHEMES: dict[Literal["paper", "exact"], str] = {"paper": "the paper's scheme", 
 )
 @json_option
 def demo(out: Path, seed: int, as_json: bool) -> None:
-    """Learn 50 atoms from 500 samples with the paper's scheme and with ours, and draw both against the truth."""
-    check_picture(out)
+    """Learn 50 atoms from 500 samples with the paper's scheme and with ours, and draw both against the truth; then
+    compress a simulated month of a sensor network, and draw that into a second picture (NAME-readings.png).
+    """
+    picture = out.with_stem(f"{out.stem}-readings")
+    for path in (out, picture):
+        check_picture(path)
     compile_kernels()
     for scheme in SCHEMES:  # so that no time is that of a first call
         HRP(scheme=scheme, max_iter=1000).fit(make_sparse_coded(40, 4, sparsity=0.3, random_state=0)[0])
@@ -49,11 +54,18 @@ def demo(out: Path, seed: int, as_json: bool) -> None:
             {"scheme": scheme, "error": error, "success": success, "certified": certified, "seconds": seconds}
         )
     save_figure(plot_against_truth(found, components), out)
-    if as_json:
-        print_json(
-            {"n_atoms": N_ATOMS, "n_samples": N_SAMPLES, "sparsity": SPARSITY, "picture": str(out), "results": results}
-        )
+    if not as_json:
+        _print(results, out)
+    with Bars(not as_json) as progress:
+        compressed = compress_a_month(seed, picture, progress)
+    if not as_json:
+        click.echo(print_results(compressed, picture))
         return
+    report = {"n_atoms": N_ATOMS, "n_samples": N_SAMPLES, "sparsity": SPARSITY, "picture": str(out), "results": results}
+    print_json(report | {"compression": compressed, "picture_of_readings": str(picture)})
+
+
+def _print(results: list[dict[str, Any]], out: Path) -> None:
     rows = [
         [SCHEMES[r["scheme"]], f"{r['error']:.1e}", _yes(r["success"]), _yes(r["certified"]), f"{r['seconds']:.3f}"]
         for r in results

@@ -35,12 +35,17 @@ _PROBE_ROWS = 10  # a feature: enough to see how the data is rounded
 @reading_options
 @json_option
 def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str | None, as_json: bool) -> None:
-    """Write the codes of DATA in the dictionary of a model, block by block; files may be larger than memory."""
+    """Write the codes of DATA in the dictionary of a model, block by block; files may be larger than memory.
+
+    Rows may have gaps (empty cells, NaN) if the model is one of HRP.
+    """
     check_suffix(out)
     check_writable(out, data, model_path)
     model = load_any(model_path)
     rows = matching_rows(model, data, dataset=dataset, header=header)
-    level = zero_levels(rows.sample(_PROBE_ROWS * rows.n_features, seed=0))[0]
+    probe = rows.sample(_PROBE_ROWS * rows.n_features, seed=0)
+    has_gaps = bool(np.isnan(probe).any())
+    level = zero_levels(np.where(np.isnan(probe), 0, probe))[0]
     n_zeros = 0
 
     def counted(blocks: Iterator[Array]) -> Iterator[Array]:
@@ -55,4 +60,7 @@ def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str
     if as_json:
         print_json({"codes": str(out), "n_samples": n_samples, "n_atoms": rows.n_features, "share_of_zeros": zeros})
     else:
+        if has_gaps:
+            how = "coded by their observed values alone" if model.n_nonzero_coefs else "filled with the mean of each"
+            click.echo(f"note: rows have gaps: they are {how}", err=True)
         click.echo(f"{n_samples} samples, {zeros:.1%} of the codes are zero to the rounding of the data: {out}")

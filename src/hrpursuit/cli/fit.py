@@ -7,18 +7,20 @@ from pathlib import Path
 from typing import Literal
 
 import click
+import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
-from hrpursuit.cli.data import connected, reading_options
+from hrpursuit.cli.data import connected, loaded, reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.core.protocols import Rows
 from hrpursuit.files import check_writable
 from hrpursuit.progress import Bars
-from hrpursuit.rows import open_rows
+from hrpursuit.rows import ArrayRows, open_rows
 from hrpursuit.rows.csv import Header
 from hrpursuit.rows.on_cluster import open_on_cluster
+from hrpursuit.rows.source import GapsError
 
 
 @click.command()
@@ -60,7 +62,7 @@ def fit(
     """Learn a dictionary from DATA, one sample a row, and write it as a model.
 
     DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files; it is read in blocks and may be larger
-    than memory.
+    than memory. Data with gaps (empty cells, NaN) is read into memory.
     """
     if out.suffix.lower() != ".npz":
         raise ValueError(f"{out}: expected a name that ends in .npz; got {out.suffix or 'none'!r}.")
@@ -77,18 +79,32 @@ def fit(
         warnings.simplefilter("always", ConvergenceWarning)
         start = time.perf_counter()
         model = HRP(n_nonzero, scheme=scheme, dictionary=dictionary, n_init=n_init, max_iter=max_iter, tol=tol)
-        model.set_params(random_state=seed, n_jobs=jobs, callback=bars.callback).fit(rows)
+        model.set_params(random_state=seed, n_jobs=jobs, callback=bars.callback)
+        try:
+            model.fit(rows)
+        except GapsError:
+            if scheduler is not None:
+                raise
+            rows = loaded(rows)  # gaps are learned from in memory
+            model.fit(rows)
         seconds = time.perf_counter() - start
         model.save(out)
         error = abs(model.score(rows))
+    n_gaps = int(np.isnan(rows.X).sum()) if isinstance(rows, ArrayRows) else 0
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
     n_samples, n_features = rows.n_samples, rows.n_features
+    if n_gaps:
+        how = "each is filled with the mean of its row; --n-nonzero would leave them out altogether"
+        if n_nonzero is not None and scheme == "exact":
+            how = "dictionary and codes are fitted to the others alone"
+        notes.insert(0, f"{n_gaps} of {(n_samples or 0) * n_features} values are missing: {how}")
     if as_json:
         stages = [{"name": s.name, "n_iter": s.n_iter, "seconds": s.seconds} for s in model.stages_]
         report: dict[str, object] = {
             "model": str(out),
             "n_samples": n_samples,
             "n_features": n_features,
+            "n_missing": n_gaps,
             "certified": bool(model.certified_),
         }
         report |= {"relative_error": error, "objective": model.objective_, "n_iter": model.n_iter_, "seconds": seconds}

@@ -9,12 +9,17 @@ import click
 
 import hrpursuit
 from hrpursuit.cli.compare import compare
+from hrpursuit.cli.compress import compress
 from hrpursuit.cli.decode import decode
+from hrpursuit.cli.decompress import decompress
 from hrpursuit.cli.demo import demo
 from hrpursuit.cli.encode import encode
 from hrpursuit.cli.fit import fit
+from hrpursuit.cli.inspect import inspect
 from hrpursuit.cli.interrupt import interruptible
+from hrpursuit.cli.report_page import report
 from hrpursuit.cli.reproduce import reproduce
+from hrpursuit.cli.verify import verify
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
 
@@ -29,7 +34,7 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, encode, decode, compare, reproduce):
+for command in (demo, fit, encode, decode, compress, decompress, inspect, verify, report, compare, reproduce):
     commands.add_command(command)
 
 

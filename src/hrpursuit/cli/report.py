@@ -22,15 +22,22 @@ def check_picture(out: Path, *inputs: Path) -> None:
     check_writable(out, *inputs)
 
 
-def print_json(report: Mapping[str, Any]) -> None:
-    click.echo(json.dumps(report))
+def print_json(report: Mapping[str, Any], *, err: bool = False) -> None:
+    click.echo(json.dumps(report), err=err)
 
 
-def print_table(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], *, is_text: bool = False) -> None:
-    """Numbers stand to the right of their columns, text and the first column to the left."""
+def print_table(
+    title: str,
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    text_columns: Sequence[int] = (0,),
+    err: bool = False,
+) -> None:
+    """Numbers stand to the right of their columns, text to the left."""
     table = Table(title=title, title_justify="left")
     for i, name in enumerate(header):
-        table.add_column(name, justify="left" if i == 0 or is_text else "right", no_wrap=i == 0)
+        table.add_column(name, justify="left" if i in text_columns else "right", no_wrap=i == 0)
     for row in rows:
         table.add_row(*row)
-    Console().print(table)
+    Console(stderr=err).print(table)

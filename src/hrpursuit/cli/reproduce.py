@@ -141,14 +141,14 @@ def _print_list() -> None:
     for name in NAMES:
         experiment = find(name)
         rows.append([name, experiment.title, experiment.in_paper])
-    print_table("hrpursuit reproduce NAME", ["name", "what it shows", "in the paper"], rows, is_text=True)
+    print_table("hrpursuit reproduce NAME", ["name", "what it shows", "in the paper"], rows, text_columns=(0, 1, 2))
     users: dict[str, Any] = {quirk: [name for name in NAMES if quirk in find(name).quirks] for quirk in QUIRKS}
     rows = [[quirk, text, ", ".join(users[quirk])] for quirk, text in QUIRKS.items()]
-    print_table("--quirk", ["name", "habit of the published code", "experiments"], rows, is_text=True)
+    print_table("--quirk", ["name", "habit of the published code", "experiments"], rows, text_columns=(0, 1, 2))
     rows = [[name, fill.text] for name, fill in FILLS.items()]
-    print_table("--fill (sensor-table)", ["name", "how gaps are filled"], rows, is_text=True)
+    print_table("--fill (sensor-table)", ["name", "how gaps are filled"], rows, text_columns=(0, 1))
     rows = [[name, text] for name, text in SCALINGS.items()]
-    print_table("--scaling (sensor-table)", ["name", "how readings are divided"], rows, is_text=True)
+    print_table("--scaling (sensor-table)", ["name", "how readings are divided"], rows, text_columns=(0, 1))
 
 
 def _tell(outcome: Outcome, is_short: bool) -> None:

@@ -19,7 +19,7 @@ LOSSLESS = Target("lossless", 0.0)
 
 
 class ChunkCoder:
-    """Encodes chunks of a table towards one target. What was best for one chunk is the first thing tried on the next."""
+    """Encodes chunks of a table towards one target. What was best for one chunk is tried first on the next."""
 
     def __init__(self, target: Target, *, effort: str = "default", basis: str = "adaptive") -> None:
         self.target, self.effort, self.basis = target, effort, basis

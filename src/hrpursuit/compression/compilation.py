@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
 
-import numpy as np
-
 from hrpursuit.compression.kernels.compiled import IS_PLAIN
+from hrpursuit.compression.warmup import run_all_kernels
 
 _PATIENCE = 2.0  # seconds; reading the kernels from the cache on disk takes less
 
@@ -35,7 +34,5 @@ def compile_kernels() -> None:
     """Run every kernel once on a tiny table; later processes read the cache on disk."""
     if IS_PLAIN:
         return
-    from hrpursuit.compression.warmup import run_all_kernels
-
     with announced():
         run_all_kernels()

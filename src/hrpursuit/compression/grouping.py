@@ -10,7 +10,7 @@ from scipy.spatial.distance import squareform
 
 from hrpursuit.compression.bases import MOST_TOGETHER, SENT, Basis, Group
 from hrpursuit.compression.kernels.atoms import FINENESS, UNIT, cosine_atoms
-from hrpursuit.compression.sparse_codes import learn_dictionary
+from hrpursuit.compression.sparse_codes import hrp_atoms, learn_dictionary
 from hrpursuit.compression.targets import Target
 
 _TOGETHER = 128  # columns in a group, where there are more than one group can have: time goes with the square
@@ -93,11 +93,9 @@ def _principal(filled: Floats) -> Floats:
 
 def _sparse(filled: Floats) -> Floats:
     """Atoms of HRP, those that carry most first."""
-    from hrpursuit.estimators import HRP  # the one thing here that needs an estimator
-
     if len(filled) < filled.shape[1]:
         return _principal(filled)
-    atoms = HRP(random_state=0).fit(filled).components_
+    atoms = hrp_atoms(filled, None)
     return atoms[np.argsort(-np.square(filled @ atoms.T).sum(axis=0), kind="stable")]
 
 

@@ -1,4 +1,4 @@
-"""The encoder's choices: which way to code, in which step, at which price of a bit. The decoder knows nothing of them."""
+"""The encoder's choices: which way to code, in which step, at which price of a bit. A decoder knows none of them."""
 
 import math
 from collections.abc import Sequence

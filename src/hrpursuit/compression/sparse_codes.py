@@ -1,10 +1,12 @@
 """The paper's coding in real bytes: a few coefficients a row in a dictionary learned by HRP."""
 
 import math
+import warnings
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.compression.bases import DICTIONARY, MOST_PRECISION, Basis
 from hrpursuit.compression.coding import Readings
@@ -13,6 +15,7 @@ from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.pieces import Piece, Trial, encode
 from hrpursuit.compression.settings import MOST_STEP, SPARSE
 from hrpursuit.core.masked import masked_codes
+from hrpursuit.estimators import HRP
 
 _LEAST_PRECISION = 5
 _SHARE = 0.02  # of the squared error that quantised coefficients may add; atoms as much
@@ -20,15 +23,20 @@ _SHARE = 0.02  # of the squared error that quantised coefficients may add; atoms
 Floats = NDArray[np.float64]
 
 
+def hrp_atoms(table: Floats, n_nonzero: int | None) -> Floats:
+    """Atoms of HRP, one a row."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a basis is good enough before it has settled
+        return np.asarray(HRP(n_nonzero, random_state=0).fit(table).components_, dtype=np.float64)
+
+
 def learn_dictionary(table: Floats, n_nonzero: int) -> Basis:
     """A dictionary for rows with gaps (NaN), in as many bits as make no difference at `n_nonzero` codes a row."""
-    from hrpursuit.estimators import HRP  # the one thing here that needs an estimator
-
     n = table.shape[1]
     n_nonzero = min(n_nonzero, n)
     with_readings = table[np.isfinite(table).any(axis=1)]
     if len(with_readings) >= n:
-        atoms = np.asarray(HRP(n_nonzero_coefs=n_nonzero, random_state=0).fit(with_readings).components_)
+        atoms = hrp_atoms(with_readings, n_nonzero)
     else:
         filled = np.where(np.isfinite(table), table, 0.0)
         atoms = np.linalg.eigh(filled.T @ filled)[1][:, ::-1].T

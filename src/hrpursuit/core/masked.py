@@ -11,6 +11,7 @@ from hrpursuit.core.masked_kernels import code_rows
 from hrpursuit.core.protocols import Array
 
 EXCHANGES = 50  # most exchanges of two atoms in the code of a row; a few are enough nearly always
+KICKS = 100  # most attempts to get out of a local optimum by barring one of its atoms
 
 
 def has_gaps(X: Array) -> bool:
@@ -22,29 +23,32 @@ def fill_with_row_means(X: Array) -> Array:
     """Each gap the mean of the observed entries of its row, as in the paper; zero where there are none."""
     gaps = np.isnan(X)
     n_observed = X.shape[1] - gaps.sum(axis=1)
-    unit = largest_of_rows(X)
+    unit = unit_of_rows(X)
     sums = np.where(gaps, 0, X / unit).sum(axis=1, dtype=np.float64)
     means = (sums / np.maximum(n_observed, 1))[:, None].astype(X.dtype) * unit
     return np.where(gaps, means, X)
 
 
-def largest_of_rows(X: Array) -> Array:
-    """Largest observed magnitude of each row, as a column; 1 where there is none: the unit in which squares stay within
-    the range of the format.
+def unit_of_rows(X: Array) -> Array:
+    """For each row, as a column, the power of two next above its largest observed magnitude: the unit in which squares
+    stay within the range of the format. Division by it is exact.
     """
     largest = np.fmax.reduce(np.abs(X), axis=1, initial=0.0, keepdims=True)
-    return np.where(largest > 0, largest, 1).astype(X.dtype)
+    limit = np.finfo(X.dtype).maxexp - 1
+    return np.ldexp(np.ones_like(largest), np.clip(np.frexp(largest)[1], -limit, limit))
 
 
 def masked_codes(X: Array, W: Array, n_nonzero: int) -> Array:
     """For each row the best found of the codes with at most `n_nonzero` nonzeros, by the squared error on its observed
-    entries: atoms are taken greedily by orthogonal least squares and then exchanged.
+    entries: atoms are taken greedily by orthogonal least squares, then exchanged, with kicks out of local optima.
     """
-    unit = largest_of_rows(X)
+    unit = unit_of_rows(X)
     norms = np.linalg.norm(W, axis=1)
     table = GapTable(X / unit)
     S = np.zeros((len(X), len(W)))
-    table.improve_codes(normalize_rows(np.asarray(W, dtype=np.float64)), S, n_nonzero, greedy=True, fresh=True)
+    table.improve_codes(
+        normalize_rows(np.asarray(W, dtype=np.float64)), S, n_nonzero, greedy=True, thorough=True, fresh=True
+    )
     return (table.in_given_order(S) / norms * unit).astype(X.dtype)
 
 
@@ -63,13 +67,15 @@ def gap_codes_block(
     """
     if not has_gaps(X):
         return codes_block(X, encoder, n_nonzero, threshold, refit)
-    gaps = np.isnan(X)
+    gaps, infinite = np.isnan(X), np.isinf(X)
+    if infinite.any():
+        X = np.where(infinite, 0, X)
     S = codes_block(fill_with_row_means(X), encoder, n_nonzero, threshold, refit)
     is_gappy = gaps.any(axis=1)
     if n_nonzero is not None:
         own = masked_codes(X[is_gappy], components, n_nonzero)
         S[is_gappy] = own if threshold is None else keep_above(own, threshold)
-    S[np.isinf(X).any(axis=1)] = np.nan  # not a number either way: whoever asked for the codes has to notice
+    S[infinite.any(axis=1)] = np.nan  # whoever asked for the codes has to notice
     return S
 
 
@@ -106,10 +112,19 @@ class GapTable:
         return np.where(self.observed, self.X, S @ W)
 
     def improve_codes(
-        self, W: Array, S: Array, n_nonzero: int, *, greedy: bool, fresh: bool = False, orthogonal: bool = False
+        self,
+        W: Array,
+        S: Array,
+        n_nonzero: int,
+        *,
+        greedy: bool,
+        thorough: bool = False,
+        fresh: bool = False,
+        orthogonal: bool = False,
     ) -> None:
         """Replace codes of S, in place, by better ones on the observed entries: found from the atoms that they use, or
-        by taking atoms greedily from none; `fresh` codes count for nothing. Rows without gaps get the best codes that
+        by taking atoms greedily from none; if `thorough` with kicks out of local optima. `fresh` codes count for
+        nothing. Rows without gaps get the best codes that
         there are at once, where the dictionary is orthogonal.
         """
         n_whole = self.n_whole if orthogonal else 0
@@ -125,6 +140,7 @@ class GapTable:
         code_rows(
             np.ascontiguousarray(X), np.ascontiguousarray(self.observed[n_whole:]), np.ascontiguousarray(W),
             np.ascontiguousarray(X @ W.T), own, errors, n_nonzero, greedy, EXCHANGES,
+            KICKS if thorough else 0,
         )  # fmt: skip
 
 

@@ -10,11 +10,12 @@ from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_array
 
 from hrpursuit.core.atom_order import signs
-from hrpursuit.core.masked import gap_codes_block
+from hrpursuit.core.masked import gap_codes_block, has_gaps
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.sphere import polish_atom, random_on_sphere, two_stages_on_sphere
 from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale
+from hrpursuit.estimators.compilation import compile_gap_kernels
 from hrpursuit.rows import ArrayRows, gather
 
 _SAME_ATOM = 0.99  # absolute cosine
@@ -64,6 +65,8 @@ def sparse_code(
         raise ValueError(
             f"components must be invertible; got a matrix of rank {np.linalg.matrix_rank(W)} for {n} features."
         )
+    if n_nonzero_coefs is not None and has_gaps(X):
+        compile_gap_kernels()
     encoder = W.T if orthonormal else np.linalg.inv(W)
     refit = None if orthonormal else W.astype(X.dtype)
     blocks = ArrayRows(X).map(gap_codes_block, encoder.astype(X.dtype), W, n_nonzero_coefs, threshold, refit)

@@ -45,7 +45,8 @@ class HRP(SquareDictionary):
     ----------
     n_nonzero_coefs : int or None, default=None
         Nonzero codes a sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest,
-        and `scheme="exact"` ends with an alternation that fits the dictionary to such codes.
+        and `scheme="exact"` ends with an alternation that fits the dictionary to such codes; where X has gaps, both
+        look at the observed entries alone.
     scheme : {"exact", "paper"}, default="exact"
         "exact": plane search on a working sample, exact polish and certificate; data that proves noisy, or not exactly
         sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for
@@ -88,11 +89,12 @@ class HRP(SquareDictionary):
     n_iter_ : int
         Stage One iterations plus sweeps of the plane search.
     objective_ : float
-        l1 norm of the codes per sample, before any threshold: of the working sample if certified, else of all samples.
+        l1 norm of the codes per sample, before any threshold: of the working sample if certified, else of all samples,
+        gaps filled.
     certified_ : Certificate
         True in a condition when the dictionary is certified sparse on the working sample: every code column has
         n_features exact zeros, and no pair of atoms looks mixed. What counts as zero follows the rounding of the data.
-        Always false for `scheme="paper"`.
+        Always false for `scheme="paper"`, and with `n_nonzero_coefs` on data with gaps.
     stages_ : list of Stage
         Name, iterations, objective before and after, and seconds of each stage.
     n_features_in_ : int
@@ -103,6 +105,17 @@ class HRP(SquareDictionary):
     --------
     recover_atom : One atom instead of a dictionary.
     sparse_code : Codes for a given dictionary.
+
+    Notes
+    -----
+    NaN is a missing value. To begin with, each gap is filled with the mean of the observed entries of its row, as in
+    the paper, zero if there are none, and the dictionary is learned as ever. With `n_nonzero_coefs` and
+    `scheme="exact"` follows an alternation over all rows that leaves the gaps out: the codes of a row are fitted to its observed entries
+    by least squares, on atoms that are taken greedily and exchanged while the error falls, and the dictionary is fitted
+    to the table with the reconstruction in its gaps. The error on the observed entries never rises. It keeps the codes
+    of each row, so that learning from gaps needs data in memory; `transform` codes row by row, wherever the rows are.
+    Without `n_nonzero_coefs`, and for the dictionary of `scheme="paper"`, the fill with row means is all that is done.
+    What a reconstruction says in a gap is no good estimate of what is missing there.
 
     References
     ----------
@@ -174,9 +187,9 @@ class HRP(SquareDictionary):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-            Samples, one a row, at least as many as features. float32 and float64 are kept, other numbers become
-            float64. Paths, memory maps, HDF5 and Zarr arrays are read in blocks and may be larger than memory; Dask
-            collections are computed where they are.
+            Samples, one a row, at least as many as features; NaN is a gap, in memory only. float32 and float64 are
+            kept, other numbers become float64. Paths, memory maps, HDF5 and Zarr arrays are read in blocks and may be
+            larger than memory; Dask collections are computed where they are.
         y : None
             Ignored.
 
@@ -189,8 +202,9 @@ class HRP(SquareDictionary):
             look_over(rows, bounded=True, gaps=True)
             X_gaps = rows.X if isinstance(rows, ArrayRows) and has_gaps(rows.X) else None
             if X_gaps is not None:
-                check_observed(X_gaps, self.dictionary, getattr(rows, "feature_names", None))
-                rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=rows.feature_names, is_checked=True)
+                names = getattr(rows, "feature_names", None)
+                check_observed(X_gaps, self.dictionary, names)
+                rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=names, is_checked=True)
             self._learn(rows, X_gaps)
         remember_features(self, rows)
         for stage in self.stages_:

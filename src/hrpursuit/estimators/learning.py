@@ -65,8 +65,8 @@ def learn(
 ) -> tuple[Learned, list[Stage]]:
     """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm.
 
-    With P, which whitens the rows, the dictionary is a complete one. `X_gaps` are the rows with the gaps that `rows` has
-    filled: with `n_nonzero` the fit ends with the alternation that leaves these out.
+    With P, which whitens the rows, the dictionary is a complete one. `X_gaps` are the rows with the gaps that `rows`
+    has filled: with `n_nonzero` the fit ends with the alternation that leaves these out.
     """
     if scheme == "exact":
         compile_kernels()

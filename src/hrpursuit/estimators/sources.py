@@ -18,8 +18,8 @@ from hrpursuit.rows.survey import REFUSED
 
 FLOATS = [np.float64, np.float32]
 _IN_MEMORY = (
-    "HRP learns from data with gaps in memory only, where it keeps the codes of each row: load the data and give it as "
-    "an array or a DataFrame, or fill the gaps"
+    "fill the gaps, leave out such rows, or give the data as an array or a DataFrame: HRP learns from gaps in memory, "
+    "where it can keep the codes of each row"
 )
 
 

@@ -42,7 +42,7 @@ class Settings:
     seed: int = 0
     quirks: frozenset[str] = frozenset()
     readings: Path | None = None
-    fills: tuple[str, ...] = ("published", "written", "refilled")
+    fills: tuple[str, ...] = ("published", "written", "refilled", "kept")
     snr_db: float | None = None
     methods: tuple[str, ...] = ()
     scaling: str = "largest"

@@ -98,6 +98,11 @@ def refill(
     return X, components
 
 
+def _kept(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Gaps stay gaps."""
+    return X
+
+
 #: What the readings are divided by. The steps of Stage Two and of some baselines are absolute, so the unit matters.
 SCALINGS = {
     "largest": "by the largest reading, as in the published code",
@@ -119,4 +124,5 @@ FILLS = {
     ),
     "written": Fill("as the paper's text says: the mean of the sensors that report at that hour", _written),
     "refilled": Fill("as written, then by what the codes of the hour say, with a Procrustes step, 200 times", _written),
+    "kept": Fill("not at all: hrpursuit learns and codes by the readings that there are", _kept),
 }

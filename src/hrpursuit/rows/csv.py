@@ -18,8 +18,8 @@ from hrpursuit.rows.source import DataError, Source, repacked
 
 Header = Literal["auto", "yes", "no"]
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}  # in a first line these are cells, not names
-_GAPS = ["", " ", "  ", *(form for word in sorted(_MISSING - {""}) for form in (word, word.upper(), word.title()))]
-_GAPS += ["NaN", "#N/A", "#NA", "-NaN", "-nan", "<NA>"]
+GAPS = ["", " ", "  ", *(form for word in sorted(_MISSING - {""}) for form in (word, word.upper(), word.title()))]
+GAPS += ["NaN", "#N/A", "#NA", "-NaN", "-nan", "<NA>"]
 _TEXT_BYTES = 4 << 20  # parsed at once
 
 
@@ -125,7 +125,7 @@ class CSVSource(Source):
                 parse_options=self._csv.ParseOptions(delimiter=self.layout.delimiter),
                 convert_options=self._csv.ConvertOptions(
                     decimal_point=self.layout.decimal_point,
-                    null_values=_GAPS,
+                    null_values=GAPS,
                     include_columns=self.columns,
                     column_types=dict.fromkeys(self.columns, self._arrow.float64()),
                 ),
@@ -158,7 +158,7 @@ class CSVSource(Source):
             ) from error
         for name, place in zip(self.columns, self._places, strict=True):
             cell = cells[place]
-            if not (_is_number(cell, self.layout.decimal_point) or cell in _GAPS):
+            if not (_is_number(cell, self.layout.decimal_point) or cell in GAPS):
                 shown = f"{name!r}" if self.feature_names else f"{int(name) + 1}"
                 raise DataError(
                     f"{self.path}: column {shown} holds {cell!r} in row {n_row}, not a number; leave the column out by "

@@ -38,6 +38,8 @@ def alternate_with_gaps(
         is_look = n_iter % _LOOK_EVERY == 0
         if is_look:
             table.improve_codes(W, S, n_nonzero, greedy=True, orthogonal=orthogonal)
+            if table.error(S, W) > (1 - _LEAST_GAIN) * last_look:  # perhaps stuck: look harder before giving up
+                table.improve_codes(W, S, n_nonzero, greedy=False, thorough=True, orthogonal=orthogonal)
         error = table.error(S, W)
         if stopper.callback is not None:
             step = float(np.linalg.norm(W - W_before) / np.sqrt(len(W)))

@@ -18,8 +18,8 @@ class Stage:
     n_iter : int
         Iterations, or sweeps of the plane search.
     objective_before, objective_after : float
-        l1 norm of the codes per row, on the rows that the stage worked on; for the T0 Procrustes stage the relative
-        reconstruction error.
+        l1 norm of the codes per row, on the rows that the stage worked on; for the T0 stages the relative
+        reconstruction error, of the observed entries where there are gaps.
     seconds : float
     shortfall : str or None
         What the stage was to reach and did not, with figures.

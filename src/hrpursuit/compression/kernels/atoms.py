@@ -1,4 +1,4 @@
-"""A basis over sensors that is sent: an order of the sensors, and atoms as small integers over cosines in that order."""
+"""A basis over sensors that is sent: an order of the sensors, and atoms as small integers over cosines in it."""
 
 import math
 from functools import lru_cache

@@ -48,11 +48,15 @@ def _sweep(A, basis):
 
 @compiled
 def refresh_basis(moments, basis, turned, product, n_sweeps):
-    """Turn the rows of `basis` (in 1/2^24) towards the eigenvectors of `moments`, largest first."""
+    """Turn the rows of `basis` (in 1/2^24) towards the eigenvectors of `moments`, of which the lower half is there,
+    largest first.
+    """
     n = len(basis)
     trace, shift = 1, 0
     for i in range(n):
         trace += moments[i, i]
+        for j in range(i):
+            moments[j, i] = moments[i, j]
     while (trace >> shift) >= (1 << 29):
         shift += 1
     for j in range(n):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hrpursuit.compression.kernels.compiled import compiled, integers
+from hrpursuit.compression.kernels.compiled import compiled, inlined, integers
 
 LOW, HIGH, POSITION, CODE = range(4)
 EVEN = 32768  # a chance of one half
@@ -16,7 +16,7 @@ def new_coder() -> np.ndarray:
     return coder
 
 
-@compiled
+@inlined
 def _read_byte(coder, buffer):
     """The next byte; zeros follow the last."""
     position = coder[POSITION]
@@ -26,7 +26,7 @@ def _read_byte(coder, buffer):
     return 0
 
 
-@compiled
+@inlined
 def _write_byte(coder, buffer, byte):
     """Where the buffer is full only the position goes on, so that the caller sees how much room it takes."""
     position = coder[POSITION]
@@ -41,7 +41,7 @@ def start_decoding(coder, buffer):
         coder[CODE] = (coder[CODE] << 8) | _read_byte(coder, buffer)
 
 
-@compiled
+@inlined
 def code_bit(coder, buffer, decoding, chance, bit):
     """Write the bit, or read one; `chance` of a one in 1/65536, between 1 and 65535."""
     low, high = coder[LOW], coder[HIGH]

@@ -7,8 +7,10 @@ from numba import config, njit
 from numpy.typing import NDArray
 
 #: Kernels run as plain Python, on integers that check for overflow.
-IS_PLAIN = bool(config.DISABLE_JIT)
+IS_PLAIN = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009 - numba sets it when it is imported
 compiled = njit(cache=True, nogil=True, error_model="numpy")
+#: For what is called for every bit: models are many arrays, and handing them over takes longer than such a function.
+inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
@@ -43,10 +45,15 @@ def integers(shape: int | tuple[int, ...], fill: int = 0) -> NDArray[Any]:
     return as_integers(np.full(shape, fill, dtype=np.int64))
 
 
+def as_table(values: NDArray[Any], dtype: str) -> NDArray[Any]:
+    """A copy of small integers in few bytes each, so that more of them are near."""
+    return as_integers(values) if IS_PLAIN else np.array(values, dtype=dtype, order="C")
+
+
 def as_integers(values: NDArray[Any]) -> NDArray[Any]:
     """A copy of these values as kernels take them."""
     if not IS_PLAIN:
         return np.array(values, dtype=np.int64, order="C")
-    checked = np.empty(values.shape, dtype=object)
-    checked.flat = [Integer(int(value)) for value in values.flat]
-    return checked
+    checked = np.empty(values.size, dtype=object)
+    checked[:] = [Integer(int(value)) for value in values.flat]
+    return checked.reshape(values.shape)

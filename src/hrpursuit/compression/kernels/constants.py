@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from hrpursuit.compression.kernels.compiled import as_integers
+from hrpursuit.compression.kernels.compiled import as_table
 
 FILE = Path(__file__).with_name("constants.bin")
 N_SCALES, N_BINS = 40, 20
@@ -25,11 +25,14 @@ SHAPES = {
 }
 
 
+_TYPES = {"STRETCH": "i2", "SCALE": "i1"}
+
+
 def _read() -> dict[str, np.ndarray]:
     numbers, start, tables = np.frombuffer(FILE.read_bytes(), dtype="<i4"), 0, {}
     for name, shape in SHAPES.items():
         size = int(np.prod(shape))
-        tables[name] = as_integers(numbers[start : start + size].reshape(shape))
+        tables[name] = as_table(numbers[start : start + size].reshape(shape), _TYPES.get(name, "i4"))
         start += size
     return tables
 

@@ -13,8 +13,8 @@ _BY_RUN, _BY_SENSOR, _BY_NEIGHBOUR, _N_SLOTS = 0, 128, 128 + 2 * _MANY, 128 + 2 
 def new_gap_model() -> tuple[Model, np.ndarray]:
     """The model of one bit, and the chances that a row is like the one before: after one that was not, and that was."""
     model = new_model(_N_SLOTS, [26000] * 3, n_experts=0, limit=250, rate=15, n_bins=1)
-    model.chances[0::2] = integers((_N_SLOTS // 2, 1), 3500)
-    model.chances[1::2] = integers((_N_SLOTS // 2, 1), 62000)
+    model.chances[0::2] = 3500 << 8
+    model.chances[1::2] = 62000 << 8
     return model, integers(2, 32768)
 
 

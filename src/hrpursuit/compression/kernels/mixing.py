@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hrpursuit.compression.kernels.bits import EVEN, code_bit, code_number
-from hrpursuit.compression.kernels.compiled import compiled, integers
+from hrpursuit.compression.kernels.compiled import as_table, compiled, inlined, integers
 from hrpursuit.compression.kernels.constants import (
     FIRST_GUESS,
     LOGISTIC,
@@ -32,8 +32,7 @@ COST = -np.log2((np.arange(4096) + 0.5) / 4096)
 class Model(NamedTuple):
     """What is learned of one kind of integer."""
 
-    chances: Any  # of a one in 1/65536, by slot and bin
-    counts: Any  # bits seen, at most `limit`
+    chances: Any  # by slot and bin: of a one in 1/65536, times 256, plus the bits seen, at most `limit`
     slots: Any  # the slot that each context is in now
     weights: Any  # of the mixer in 1/65536, by bin and input: experts, contexts, bias
     inputs: Any  # log odds in 1/256
@@ -51,8 +50,7 @@ def new_model(n_slots: int, weights: list[int], n_experts: int, limit: int, rate
     inputs = integers(len(weights) + 1)
     inputs[-1] = inputs[-1] + BIAS
     return Model(
-        chances=integers((n_slots, n_bins), EVEN),
-        counts=integers((n_slots, n_bins)),
+        chances=as_table(np.full((n_slots, n_bins), EVEN << 8), "i4"),
         slots=integers(len(weights) - n_experts),
         weights=table,
         inputs=inputs,
@@ -64,50 +62,48 @@ def new_model(n_slots: int, weights: list[int], n_experts: int, limit: int, rate
 
 def guess_by_scale(model: Model, first: int, count: int) -> None:
     """The slots from `first` on are classes of magnitude: start each from the geometric guess for its class."""
-    model.chances[first : first + N_SCALES] = FIRST_GUESS
-    model.counts[first : first + N_SCALES] = integers((N_SCALES, N_BINS), count)
+    model.chances[first : first + N_SCALES] = (FIRST_GUESS << 8) + count
 
 
 def guess_by_two_scales(model: Model, first: int, count: int) -> None:
     """The slots from `first` on are pairs of classes, 64 to the first of a pair: start from the mean of the guesses."""
     for s in range(N_SCALES):
         start = first + 64 * s
-        model.chances[start : start + N_SCALES] = (FIRST_GUESS[s] + FIRST_GUESS) >> 1
-        model.counts[start : start + N_SCALES] = integers((N_SCALES, N_BINS), count)
+        model.chances[start : start + N_SCALES] = (((FIRST_GUESS[s] + FIRST_GUESS) >> 1) << 8) + count
 
 
-@compiled
+@inlined
 def scale_of(magnitude):
     """Class of a magnitude in 1/256."""
     return SCALE[min(max(magnitude, 0), 8191)]
 
 
-@compiled
+@inlined
 def chance_of_one(model, position):
     """Of the bit in this bin; leaves the inputs for `learn`."""
     n_experts, n_contexts = len(model.experts), len(model.slots)
     total = 0
     for c in range(n_contexts):
-        model.inputs[n_experts + c] = STRETCH[model.chances[model.slots[c], position] >> 4]
+        model.inputs[n_experts + c] = STRETCH[model.chances[model.slots[c], position] >> 12]
     for i in range(n_experts + n_contexts + 1):
         total += model.inputs[i] * model.weights[position, i]
     return SQUASH[min(max(total >> 16, -2047), 2047) + 2048]
 
 
-@compiled
-def learn(model, position, chance, bit):
-    error = ((bit << 16) - chance) * model.rate
+@inlined
+def learn(model, position, mixed, bit):
+    error = ((bit << 16) - mixed) * model.rate
     for i in range(len(model.inputs)):
         model.weights[position, i] += (model.inputs[i] * error + (1 << 19)) >> 20
     for c in range(len(model.slots)):
         slot = model.slots[c]
-        old, count = model.chances[slot, position], model.counts[slot, position]
-        model.chances[slot, position] = old + ((((bit << 16) - bit - old) * RATE[count]) >> 16)
-        if count < model.limit:
-            model.counts[slot, position] = count + 1
+        old = model.chances[slot, position]
+        chance, count = old >> 8, old & 255
+        chance += (((bit << 16) - bit - chance) * RATE[count]) >> 16
+        model.chances[slot, position] = (chance << 8) + min(count + 1, model.limit)
 
 
-@compiled
+@inlined
 def code_mixed_bit(coder, buffer, decoding, bit, model, position):
     chance = chance_of_one(model, position)
     bit = code_bit(coder, buffer, decoding, chance, bit)
@@ -115,14 +111,14 @@ def code_mixed_bit(coder, buffer, decoding, bit, model, position):
     return bit
 
 
-@compiled
+@inlined
 def _below(x, centre, width):
     """Share of an expert's distribution below x, in 1/2^24."""
     z = ((x - centre) << 8) // width
     return LOGISTIC[min(max(z, -4095), 4095) + 4096]
 
 
-@compiled
+@inlined
 def ask_experts(model, position, sign, magnitude):
     """Their log odds of the bit: that the integer is zero, that it is negative, or that it ends at this magnitude."""
     for e in range(len(model.experts)):
@@ -141,12 +137,17 @@ def ask_experts(model, position, sign, magnitude):
         model.inputs[e] = STRETCH[min(max(chance, 0), 4095)]
 
 
-@compiled
+@inlined
 def code_integer(coder, buffer, decoding, value, model, sign_is_learned):
     """Write the integer, or read one, and learn from it. Its magnitude is below 2^25."""
     ask_experts(model, ZERO, 0, 0)
     if code_mixed_bit(coder, buffer, decoding, 1 if value == 0 else 0, model, ZERO):
         return 0
+    return _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned)
+
+
+@compiled
+def _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned):
     sign = 1 if value < 0 else 0
     if sign_is_learned:
         ask_experts(model, SIGN, 0, 0)
@@ -194,7 +195,7 @@ def cheapest_level(exact, model, price, n_tries, sign_is_learned):
     """Of the integer nearest to `exact` and the ones next to it towards zero, the one with the least squared error plus
     price times bits. The encoder alone asks.
     """
-    nearest = int(math.floor(exact + 0.5))
+    nearest = int(np.floor(exact + 0.5))
     if nearest == 0 or price <= 0.0:
         return nearest
     towards = -1 if nearest > 0 else 1

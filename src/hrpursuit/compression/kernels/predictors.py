@@ -1,4 +1,4 @@
-"""What a sensor will read next, by integer least squares: on its own past, and on the sensors that are coded already."""
+"""What a sensor will read next, by integer least squares: on its past, and on the sensors that are coded already."""
 
 from typing import Any, NamedTuple
 

@@ -53,8 +53,7 @@ def new_samples(scale: np.ndarray) -> Samples:
 def new_difference_model() -> Model:
     """Two experts for each prediction, by its slow and its fast error; four contexts."""
     n_experts = 2 * N_PREDICTIONS
-    model = new_model(_N_SLOTS, [65536 // n_experts] * n_experts + [3277] * 4, n_experts=n_experts, limit=80)
-    return model
+    return new_model(_N_SLOTS, [65536 // n_experts] * n_experts + [3277] * 4, n_experts=n_experts, limit=80)
 
 
 @compiled
@@ -107,8 +106,8 @@ def _update_errors(state, k, value, step, t):
 def code_samples(
     coder, buffer, decoding, values, seen, out, state, model, steps, price, grain, keep_positive, season
 ):  # fmt: skip
-    """Write the readings `values` (rows x sensors), or read them; `out` is what the decoder gets either way. Sensor k is
-    quantised in `steps[k]`. With a `grain` predictions are rounded to its multiples first, so that steps which are odd
+    """Write the readings `values` (rows x sensors), or read them; `out` is what the decoder gets either way. Sensor k
+    has steps of `steps[k]`. With a `grain` predictions are rounded to its multiples first, so that steps which are odd
     multiples of it meet whole numbers.
     """
     n_rows, n = out.shape

@@ -47,10 +47,10 @@ def new_sparse_models() -> tuple[Model, Model]:
 
 @compiled
 def _any_seen(seen, t):
+    total = 0
     for i in range(seen.shape[1]):
-        if seen[t, i]:
-            return True
-    return False
+        total += seen[t, i]
+    return total > 0
 
 
 @compiled

@@ -1,11 +1,11 @@
-"""Transform coding: blocks of eight rows, predicted, turned into a basis over sensors and cosines over time, quantised."""
+"""Transform coding: blocks of eight rows, predicted, in a basis over sensors and cosines over time, quantised."""
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from hrpursuit.compression.kernels.basis import refresh_basis
-from hrpursuit.compression.kernels.compiled import as_integers, compiled, integers
+from hrpursuit.compression.kernels.compiled import as_integers, compiled, inlined, integers
 from hrpursuit.compression.kernels.constants import BLOCK, COSINES
 from hrpursuit.compression.kernels.mixing import (
     Model,
@@ -18,7 +18,7 @@ from hrpursuit.compression.kernels.mixing import (
 )
 
 DECAY = 52429  # of the last reading towards the mean, an hour, in 1/65536
-N_SWEEPS = 2
+N_SWEEPS = 1
 LIMIT = 1 << 20  # decoded readings stay within
 _WAVES = COSINES.astype(np.float64) / 4096  # for the encoder
 _N_OWN = 256  # atoms that have slots of their own
@@ -94,8 +94,8 @@ def _predict(state):
             state.forecast[t, i] = state.mean[i] + ((away * weight) >> 16)
 
 
-@compiled
-def _set_slots(state, model, k, f):
+@inlined
+def _set_slots(state, model, k, f, per_overall):
     """Contexts of the level of atom k at frequency f: the levels around it and those of earlier blocks."""
     levels, earlier = state.levels, state.before[k, f]
     left = abs(levels[k, f - 1]) if f > 0 else earlier
@@ -103,9 +103,9 @@ def _set_slots(state, model, k, f):
     up = abs(levels[k - 1, f]) if k > 0 else earlier
     up_right = abs(levels[k - 1, f + 1]) if k > 0 and f + 1 < BLOCK else up
     up2 = abs(levels[k - 2, f]) if k > 1 else up
-    around = ((2 * left + left2 + 2 * up + up_right + up2 + 2 * earlier) << 8) // 9
+    around = ((2 * left + left2 + 2 * up + up_right + up2 + 2 * earlier) * 7282) >> 8  # 256 / 9
     quick, slow = state.quick[k, f] >> 8, state.slow[k, f] >> 8
-    margins = ((state.by_atom[k] + 1280) * (state.by_wave[f] + 1280)) // (state.overall[0] + 1280)
+    margins = ((((state.by_atom[k] + 1280) * (state.by_wave[f] + 1280)) >> 16) * per_overall) >> 16
     model.slots[0] = _PAIRS + scale_of(slow) * 64 + scale_of(around)
     model.slots[1] = _OWN + f * _N_OWN + min(k, _N_OWN - 1)
     model.slots[2] = _NEAR + min(left, 3) * 64 + min(up, 3) * 16 + min(earlier, 3) * 4 + min(left2 + up2, 3)
@@ -114,50 +114,54 @@ def _set_slots(state, model, k, f):
     model.slots[5] = _MEMORY + scale_of((quick + slow) >> 1)
 
 
-@compiled
+@inlined
 def _take_guess(model):
     """A slot of one atom that was never used starts as the slot of the margins stands."""
     own, margins = model.slots[1], model.slots[4]
-    if model.counts[own, 0] == 0:
+    if model.chances[own, 0] & 255 == 0:
         for position in range(model.chances.shape[1]):
-            model.chances[own, position] = model.chances[margins, position]
-            model.counts[own, position] = 2
+            model.chances[own, position] = (model.chances[margins, position] >> 8 << 8) + 2
 
 
 @compiled
-def _remember(state, k, f, level):
-    size = abs(level) << 16
-    quick, slow = state.quick, state.slow
-    quick[k, f] += (size - quick[k, f] + 2) >> 2
-    slow[k, f] += ((size - slow[k, f]) * 26 + 128) >> 8
-    if f > 0:
-        slow[k, f - 1] += ((size - slow[k, f - 1]) * 10 + 128) >> 8
-    if f + 1 < BLOCK:
-        slow[k, f + 1] += ((size - slow[k, f + 1]) * 10 + 128) >> 8
-    state.by_atom[k] += ((size - state.by_atom[k]) * 6 + 128) >> 8
-    state.by_wave[f] += ((size - state.by_wave[f]) * 6 + 128) >> 8
-    state.overall[0] += ((size - state.overall[0]) * 3 + 128) >> 8
+def _remember(state, k):
+    """Running magnitudes follow the levels of atom k."""
+    total = 0
+    for f in range(BLOCK):
+        size = abs(state.levels[k, f]) << 16
+        left = abs(state.levels[k, f - 1]) << 16 if f > 0 else size
+        right = abs(state.levels[k, f + 1]) << 16 if f + 1 < BLOCK else size
+        slow = state.slow[k, f]
+        state.quick[k, f] += (size - state.quick[k, f] + 2) >> 2
+        state.slow[k, f] = slow + ((26 * size + 10 * (left + right) - 46 * slow + 128) >> 8)
+        state.by_wave[f] += ((size - state.by_wave[f]) * 6 + 128) >> 8
+        state.before[k, f] = size >> 16
+        total += size
+    state.by_atom[k] += ((total - BLOCK * state.by_atom[k]) * 6 + 128) >> 8
+    state.overall[0] += ((total - BLOCK * state.overall[0]) * 3 + 128) >> 8
 
 
 @compiled
 def _code_levels(coder, buffer, decoding, state, model, exact, price, is_last_pass):
     """Levels of all atoms and frequencies; `exact` holds what the encoder would like them to be, in steps."""
     for k in range(len(state.levels)):
+        per_overall = (1 << 32) // (state.overall[0] + 1280)
         for f in range(BLOCK):
             level = 0
             wanted = 0.0
             if not decoding:
                 wanted = exact[k, f]
             if is_last_pass or wanted >= 0.5 or wanted < -0.5:
-                _set_slots(state, model, k, f)
+                _set_slots(state, model, k, f, per_overall)
                 if is_last_pass:
                     _take_guess(model)
                 if not decoding:
                     level = cheapest_level(wanted, model, price, 3, False)
             if is_last_pass:
                 level = code_integer(coder, buffer, decoding, level, model, False)
-                _remember(state, k, f, level)
             state.levels[k, f] = level
+        if is_last_pass:
+            _remember(state, k)
 
 
 @compiled
@@ -172,10 +176,10 @@ def _undo_cosines(state, step):
 
 @compiled
 def _is_silent(levels, k):
+    total = 0
     for f in range(BLOCK):
-        if levels[k, f] != 0:
-            return False
-    return True
+        total += abs(levels[k, f])
+    return total == 0
 
 
 @compiled
@@ -214,7 +218,7 @@ def _accept(state, out, start, n_rows, keep_positive):
     for i in range(len(state.moments)):
         for t in range(n_rows):
             factor = out[start + t, i] >> 4
-            for j in range(n):
+            for j in range(i + 1):
                 state.moments[i, j] += factor * (out[start + t, j] >> 4)
 
 
@@ -275,12 +279,13 @@ def code_transform(
     the decoder gets either way. `residual` and `exact` are room for the encoder.
     """
     n_rows, n = out.shape
-    n_blocks, next_refresh = 0, 1
+    next_refresh = 1
     for start in range(0, n_rows, BLOCK):
+        n_blocks = start // BLOCK
         height = min(BLOCK, n_rows - start)
         if len(state.exact) and n_blocks >= next_refresh:
             refresh_basis(state.moments, state.exact, state.work, state.product, N_SWEEPS)
-            next_refresh = n_blocks + 1 + ((n_blocks * n) >> 10)
+            next_refresh = n_blocks + 1 + ((n_blocks * n) >> 9)
             for k in range(n):
                 for i in range(n):
                     state.atoms[k, i] = (state.exact[k, i] + 512) >> 10
@@ -296,11 +301,7 @@ def code_transform(
             _analyse(state, residual, exact, step)
         _code_levels(coder, buffer, decoding, state, model, exact, price, True)
         _reconstruct(state, step)
-        for k in range(n):
-            for f in range(BLOCK):
-                state.before[k, f] = abs(state.levels[k, f])
         _accept(state, out, start, height, keep_positive)
-        n_blocks += 1
 
 
 def encoder_room(n: int, decoding: bool) -> tuple[np.ndarray, np.ndarray]:

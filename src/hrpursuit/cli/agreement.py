@@ -1,0 +1,130 @@
+"""How far a decoded table is from the readings."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+_ROUNDING = 8 * np.finfo(np.float64).eps  # differences of decimals are off by this much of the readings
+_SLACK = 1 + 1e-9
+
+
+@dataclass
+class Agreement:
+    """Sums over all rows, a number for each column."""
+
+    names: list[str]
+    n_rows: int = 0
+    n_different: int = 0  # readings that are not the same to the last bit
+    n_other_labels: int = 0
+    beyond_rounding: float = 0.0  # largest error less what the subtraction itself may add
+
+    def __post_init__(self) -> None:
+        self.n_observed, self.n_other_gaps = (np.zeros(len(self.names), np.int64) for _ in range(2))
+        self.squares, self.squared_errors, self.largest_errors = (np.zeros(len(self.names)) for _ in range(3))
+
+    @property
+    def rmse(self) -> float:
+        """Relative to the readings, over the observed entries."""
+        return _ratio(float(self.squared_errors.sum()), float(self.squares.sum()))
+
+    @property
+    def largest_error(self) -> float:
+        return float(self.largest_errors.max(initial=0.0))
+
+    @property
+    def n_gaps(self) -> int:
+        return self.n_rows * len(self.names) - int(self.n_observed.sum())
+
+    def rmse_of(self, column: int) -> float:
+        return _ratio(float(self.squared_errors[column]), float(self.squares[column]))
+
+    def faults(self, target: Any) -> list[str]:
+        """What is not as the target of a file promises, in words."""
+        found = []
+        if self.n_other_gaps.any():
+            found.append(f"{self.n_other_gaps.sum()} gaps are not where they were")
+        if self.n_other_labels:
+            found.append(f"{self.n_other_labels} rows have another index label")
+        if target.kind == "lossless" and self.n_different:
+            found.append(f"{self.n_different} readings differ, and the file is to be lossless")
+        if target.kind == "max_error" and self.beyond_rounding > target.amount * _SLACK:
+            found.append(f"an error of {self.largest_error:.6g} exceeds the bound of {target.amount:g}")
+        if target.kind == "rmse" and self.rmse > target.amount * _SLACK:
+            found.append(f"a relative RMSE of {self.rmse:.4%} exceeds the target of {target.amount:.4%}")
+        return found
+
+
+def _ratio(error: float, size: float) -> float:
+    return float(np.sqrt(error / size)) if size else (0.0 if error == 0 else float("inf"))
+
+
+def agreement(tables: Iterable[Any], decoded: Iterable[Any], name: str, n_columns: int) -> Agreement:
+    """Compare the pieces of a table with those of another, whatever their lengths."""
+    found: Agreement | None = None
+    for one, other in _in_step(iter(tables), iter(decoded), name):
+        if found is None:
+            names = _names(one)
+            if one.shape[1] != n_columns or (hasattr(other, "columns") and names != _names(other)):
+                raise ValueError(
+                    f"{name} has the columns {_some(names)}; the compressed file has {_some(_names(other))}: it was "
+                    "made of another table, or of other columns of it."
+                )
+            found = Agreement(names)
+        _add(found, one, other)
+    return found if found is not None else Agreement([])
+
+
+def _add(found: Agreement, one: Any, other: Any) -> None:
+    if hasattr(one, "index") and hasattr(other, "index") and not one.index.equals(other.index):
+        try:
+            found.n_other_labels += int(np.sum(one.index != other.index))
+        except TypeError:  # as of time stamps with and without a zone
+            found.n_other_labels += len(one)
+    found.n_rows += len(one)
+    for j, (x, y) in enumerate(zip(_columns(one), _columns(other), strict=True)):
+        wide, back = x.astype(np.float64), y.astype(np.float64)
+        observed, kept = ~np.isnan(wide), ~np.isnan(back)
+        both = observed & kept
+        finite = both & np.isfinite(wide) & np.isfinite(back)
+        with np.errstate(over="ignore"):
+            error = np.abs(wide[finite] - back[finite])
+            found.squares[j] += np.sum(wide[finite] ** 2)
+            found.squared_errors[j] += np.sum(error**2)
+        rest = error - _ROUNDING * np.maximum(np.abs(wide[finite]), np.abs(back[finite]))
+        found.n_observed[j] += np.sum(observed)
+        found.n_other_gaps[j] += np.sum(observed != kept)
+        found.n_different += int(np.sum((x[both] != y[both]) | (np.signbit(wide[both]) != np.signbit(back[both]))))
+        found.largest_errors[j] = max(found.largest_errors[j], error.max(initial=0.0))
+        found.beyond_rounding = max(found.beyond_rounding, float(rest.max(initial=0.0)))
+        if np.any(wide[both & ~finite] != back[both & ~finite]):
+            found.largest_errors[j] = found.squared_errors[j] = found.beyond_rounding = np.inf
+
+
+def _columns(table: Any) -> Iterator[np.ndarray[Any, Any]]:
+    for j in range(table.shape[1]):
+        yield table.iloc[:, j].to_numpy() if hasattr(table, "iloc") else table[:, j]
+
+
+def _names(table: Any) -> list[str]:
+    return [str(name) for name in getattr(table, "columns", range(table.shape[1]))]
+
+
+def _some(names: list[str]) -> str:
+    return ", ".join(names[:5]) + (f", ... ({len(names)})" if len(names) > 5 else "")
+
+
+def _in_step(tables: Iterator[Any], decoded: Iterator[Any], name: str) -> Iterator[tuple[Any, Any]]:
+    one, other, n_rows = next(tables, None), next(decoded, None), 0
+    while one is not None and other is not None:
+        n = min(len(one), len(other))
+        yield one[:n], other[:n]
+        n_rows += n
+        one = one[n:] if n < len(one) else next(tables, None)
+        other = other[n:] if n < len(other) else next(decoded, None)
+    if (one is not None and len(one)) or (other is not None and len(other)):
+        which = ("more", "fewer") if one is not None else ("fewer", "more")
+        raise ValueError(
+            f"{name} has {which[0]} rows than the compressed file: they agree in number up to row {n_rows}."
+        )

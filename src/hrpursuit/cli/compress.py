@@ -1,0 +1,152 @@
+"""hrpursuit compress: a table of readings into a small file."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hrpursuit.cli.agreement import Agreement, agreement
+from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.options import HRP, Share, chosen_index, table_options
+from hrpursuit.cli.report import json_option, print_json, print_table
+from hrpursuit.cli.tables import DASH, TableFile, check_output, opened, output_file
+from hrpursuit.compression import Decoder, Encoder
+from hrpursuit.compression import compress as compress_table
+from hrpursuit.progress import Bars
+
+WHOLE_BYTES = 512 << 20  # of memory: larger tables are read and written chunk by chunk
+
+
+@click.command()
+@click.argument("data", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("-o", "--out", type=click.Path(path_type=Path, allow_dash=True), required=True,
+              help=f"Where the compressed table goes ({HRP}); - is standard output.")  # fmt: skip
+@click.option("--rmse", type=Share(), metavar="SHARE", help="Relative RMSE over all readings, as 5% or 0.05.")
+@click.option("--max-error", type=float, metavar="UNIT", help="Bound on the error of every single reading.")
+@click.option("--n-nonzero", type=click.IntRange(min=1), metavar="T0", help="Coefficients a row, as the paper codes.")
+@click.option("--lossless", is_flag=True, help="Every reading comes back to the last bit.")
+@click.option("--effort", type=click.Choice(["fast", "default"]), default="default", show_default=True,
+              help="fast: less time for somewhat more bytes.")  # fmt: skip
+@click.option("--basis", type=click.Choice(["adaptive", "hrp", "pca", "dct"]), default="adaptive", show_default=True,
+              help="Over the sensors; adaptive needs no bytes and is the smallest.")  # fmt: skip
+@click.option("--chunk-rows", type=click.IntRange(1, 65536), default=1000, show_default=True,
+              help="Rows that are decoded together.")  # fmt: skip
+@click.option("--stream", is_flag=True, help="Chunk by chunk with little memory, whatever the size of DATA.")
+@table_options
+@json_option
+def compress(
+    data: Path,
+    out: Path,
+    rmse: float | None,
+    max_error: float | None,
+    n_nonzero: int | None,
+    lossless: bool,
+    effort: str,
+    basis: str,
+    chunk_rows: int,
+    stream: bool,
+    quantity: str | None,
+    index_column: str | None,
+    no_index: bool,
+    as_json: bool,
+) -> None:
+    """Compress DATA, one moment a row and one sensor a column, to exactly one target.
+
+    DATA is .csv, .parquet or .npy; - is standard input (CSV). An empty cell, NA and NaN are gaps, and stay. The first
+    column is the index if it holds ISO 8601 time stamps, or growing whole numbers and is named like time (hour, date,
+    ...). Of the Airly layout (UTC time, 171_pm25, ...) one quantity is taken.
+
+    Tables that take more than 512 MiB are handled chunk by chunk; --rmse then holds in every chunk.
+    """
+    check_output(out, data, suffixes=(HRP,))
+    if str(out) == DASH and sys.stdout.isatty():
+        raise click.UsageError("standard output is a terminal; send it to a file or a command, or give -o a name.")
+    target = _target(rmse=rmse, max_error=max_error, n_nonzero=n_nonzero, lossless=lossless)
+    settings: dict[str, Any] = {**target, "effort": effort, "basis": basis, "chunk_rows": chunk_rows}
+    start = time.perf_counter()
+    with (
+        opened(data, quantity=quantity, index=chosen_index(index_column, no_index)) as table,
+        output_file(out) as temporary,
+        Bars(not as_json, stop_if_interrupted) as bars,
+    ):
+        if stream or table.memory > WHOLE_BYTES:
+            pieces = table.pieces()
+            _stream(table, temporary, settings, bars)
+        else:
+            whole = table.read()
+            with bars.rows("compress", len(whole)) as show:
+                temporary.write_bytes(compress_table(whole, **settings, progress=lambda n_done, _: show(n_done)))
+            pieces = iter([whole])
+        seconds = time.perf_counter() - start
+        found = _measured(pieces, temporary, table.name, bars)
+        n_bytes = {"in": table.n_bytes, "out": temporary.stat().st_size}
+    _tell(found, n_bytes, seconds, out, target, as_json)
+
+
+def _target(**targets: Any) -> dict[str, Any]:
+    given = {name: value for name, value in targets.items() if value is not None and value is not False}
+    if len(given) != 1:
+        asked = ", ".join(f"--{name.replace('_', '-')}" for name in given) or "none"
+        raise click.UsageError(f"give exactly one of --rmse, --max-error, --n-nonzero and --lossless; got {asked}.")
+    return given
+
+
+def _stream(table: TableFile, temporary: Path, settings: dict[str, Any], bars: Bars) -> None:
+    encoder, n_done = Encoder(**settings), 0
+    with temporary.open("wb") as file, bars.rows("compress", table.n_rows) as show:
+        for piece in table.pieces():
+            for first in range(0, len(piece), settings["chunk_rows"]):
+                rows = piece[first : first + settings["chunk_rows"]]
+                file.write(encoder.append(rows))
+                n_done += len(rows)
+                show(n_done)
+        file.write(encoder.finish())
+
+
+def _measured(pieces: Any, compressed: Path, name: str, bars: Bars) -> Agreement:
+    """Decode what was written and compare it: the figures are of the file, not of the intention."""
+    with Decoder(compressed) as decoder, bars.rows("decode and compare", decoder.n_rows) as show:
+
+        def counted() -> Any:
+            n_done = 0
+            for chunk in decoder:
+                n_done += len(chunk)
+                show(n_done)
+                yield chunk
+
+        return agreement(pieces, counted(), name, decoder.n_columns)
+
+
+def _tell(
+    found: Agreement, n_bytes: dict[str, int], seconds: float, out: Path, target: dict[str, Any], as_json: bool
+) -> None:
+    to_pipe = str(out) == DASH  # then standard output is the file
+    n_cells = max(1, found.n_rows * len(found.names))
+    report = {
+        "n_rows": found.n_rows,
+        "n_columns": len(found.names),
+        "n_gaps": found.n_gaps,
+        "target": target,
+        "bytes_in": n_bytes["in"],
+        "bytes_out": n_bytes["out"],
+        "ratio": n_bytes["in"] / n_bytes["out"],
+        "rmse": found.rmse,
+        "max_error": found.largest_error,
+        "seconds": seconds,
+    }
+    if as_json:
+        print_json({"compressed": str(out)} | report, err=to_pipe)
+        return
+    rows = [
+        ["rows, columns", f"{found.n_rows:,}, {len(found.names):,}"],
+        ["gaps", f"{found.n_gaps:,} ({found.n_gaps / n_cells:.1%})"],
+        ["bytes in", f"{n_bytes['in']:,}"],
+        ["bytes out", f"{n_bytes['out']:,}"],
+        ["ratio", f"{report['ratio']:.3g}"],
+        ["relative RMSE", f"{found.rmse:.3%}"],
+        ["largest error", f"{found.largest_error:.6g}"],
+        ["seconds", f"{seconds:.2f}"],
+    ]
+    print_table(f"{'standard output' if to_pipe else out}", ["", "measured"], rows, err=to_pipe)

@@ -1,0 +1,82 @@
+"""hrpursuit decompress: the table back."""
+
+from collections.abc import Iterator
+from numbers import Integral, Real
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.options import TABLES, told_of
+from hrpursuit.cli.report import json_option, print_json
+from hrpursuit.cli.tables import DASH, as_file, check_output, write_table
+from hrpursuit.compression import Decoder
+from hrpursuit.progress import Bars
+
+
+@click.command()
+@click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("-o", "--out", type=click.Path(path_type=Path, allow_dash=True), required=True,
+              help=f"Where the table goes ({TABLES}); - is standard output, as CSV.")  # fmt: skip
+@click.option("--from", "start", metavar="LABEL", help="First row: a time stamp, or a number if the index is numbers.")
+@click.option("--to", "stop", metavar="LABEL", help="Last row; a day without a time means all of that day.")
+@click.option("--damaged", type=click.Choice(["raise", "skip"]), default="raise", show_default=True,
+              help="skip: write what is whole of a damaged file.")  # fmt: skip
+@json_option
+def decompress(compressed: Path, out: Path, start: str | None, stop: str | None, damaged: Any, as_json: bool) -> None:
+    """Write the table that COMPRESSED holds; - is standard input.
+
+    With --from and --to only the chunks that hold these rows are decoded. A .npy file gets the readings without names
+    and index.
+    """
+    check_output(out, compressed)
+    with (
+        as_file(compressed) as file,
+        told_of(compressed),
+        Decoder(file, damaged=damaged) as decoder,
+        Bars(not as_json, stop_if_interrupted) as bars,
+    ):
+        if start is None and stop is None:
+            tables: Any = _counted(decoder, bars)
+        else:
+            tables = decoder.read(_label(start, decoder), _label(stop, decoder))
+        n_rows = write_table(out, tables, attrs=decoder.attrs)
+        report: dict[str, Any] = {
+            "table": str(out),
+            "n_rows": n_rows,
+            "n_columns": decoder.n_columns,
+            "damage": list(decoder.damage),
+        }
+    for what in report["damage"]:
+        click.echo(f"note: {what}", err=True)
+    to_pipe = str(out) == DASH
+    if as_json:
+        print_json(report, err=to_pipe)
+    else:
+        where = "standard output" if to_pipe else out
+        click.echo(f"{n_rows:,} rows of {report['n_columns']:,} columns: {where}", err=to_pipe)
+
+
+def _counted(decoder: Decoder, bars: Bars) -> Iterator[Any]:
+    n_done = 0
+    with bars.rows("decompress", decoder.n_rows) as show:
+        for chunk in decoder:
+            n_done += len(chunk)
+            show(n_done)
+            yield chunk
+    if n_done == 0 and decoder.damage:
+        raise ValueError(f"no whole chunk is left: {'; '.join(decoder.damage)}.")
+    if n_done == 0:
+        yield decoder.read()  # names without rows
+
+
+def _label(text: str | None, decoder: Decoder) -> Any:
+    """A label as the index has them; time stamps and texts stay as they are."""
+    first = next((chunk.first for chunk in decoder.chunks), None)
+    if text is None or not isinstance(first, Real):
+        return text
+    try:
+        return int(text) if isinstance(first, Integral) else float(text)
+    except ValueError as error:
+        raise ValueError(f"the index holds numbers, from {first} on; got {text!r} for --from or --to.") from error

@@ -1,0 +1,112 @@
+"""hrpursuit inspect: what a compressed file holds."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hrpursuit.cli.agreement import Agreement, agreement
+from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.options import chosen_index, in_words, table_options, told_of
+from hrpursuit.cli.report import json_option, print_json, print_table
+from hrpursuit.cli.tables import as_file, opened
+from hrpursuit.compression import Decoder, Description, describe
+
+_BAR = 24  # characters of the longest
+
+
+@click.command()
+@click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--against", type=click.Path(path_type=Path), help="The readings it was made of: error by sensor.")
+@table_options
+@json_option
+def inspect(
+    compressed: Path,
+    against: Path | None,
+    quantity: str | None,
+    index_column: str | None,
+    no_index: bool,
+    as_json: bool,
+) -> None:
+    """Show what COMPRESSED holds and where its bytes are; with --against also the error of each sensor."""
+    found: Agreement | None = None
+    with as_file(compressed) as file, told_of(compressed):
+        description = describe(file, damaged="skip")
+        facts = _facts(description)
+        if against is not None:
+            index = chosen_index(index_column, no_index)
+            with opened(against, quantity=quantity, index=index) as table, Decoder(file) as decoder:
+                found = agreement(table.pieces(), _stoppable(decoder), table.name, decoder.n_columns)
+    parts = {name: n_bytes for name, n_bytes in description.parts.items() if n_bytes}
+    if as_json:
+        report = {"compressed": str(compressed)} | facts | {"parts": parts}
+        print_json(report | ({} if found is None else {"against": str(against), "sensors": _by_sensor(found)}))
+        return
+    n_cells = facts["n_rows"] * facts["n_columns"]
+    texts = {
+        "rows, columns": f"{facts['n_rows']:,}, {facts['n_columns']:,}",
+        "numbers": ", ".join(f"{kind} ({n:,})" for kind, n in facts["dtypes"].items()) or "none",
+        "rows from": f"{facts['first']} to {facts['last']}" if facts["n_rows"] else "none",
+        "target": in_words(description.target),
+        "bytes": f"{facts['n_bytes']:,} ({8 * facts['n_bytes'] / max(1, n_cells):.3g} bits a cell)",
+        "chunks": f"{facts['n_chunks']:,} ({', '.join(f'{n:,} by {mode}' for mode, n in facts['modes'].items())})",
+        "format": f"version {description.version}",
+    }
+    if description.damage:
+        texts["damaged"] = "; ".join(description.damage)
+    print_table(str(compressed), ["", "what"], [list(pair) for pair in texts.items()], text_columns=(0, 1))
+    longest = max(parts.values(), default=1)
+    rows = [
+        [name, f"{n:,}", f"{n / description.n_bytes:.1%}", "█" * round(_BAR * n / longest)] for name, n in parts.items()
+    ]
+    print_table("bytes by part", ["part", "bytes", "share", ""], rows, text_columns=(0, 3))
+    if found is not None:
+        rows = [
+            [one["name"], f"{one['rmse']:.3%}", f"{one['max_error']:.6g}", f"{one['n_gaps']:,}", _agree(one)]
+            for one in _by_sensor(found)
+        ]
+        kept = _agree({"n_other_gaps": int(found.n_other_gaps.sum())})
+        rows.append(["all", f"{found.rmse:.3%}", f"{found.largest_error:.6g}", f"{found.n_gaps:,}", kept])
+        print_table(f"error against {against}", ["sensor", "relative RMSE", "largest error", "gaps", "gaps kept"], rows)
+
+
+def _facts(description: Description) -> dict[str, Any]:
+    chunks = description.chunks
+    modes = [chunk.mode for chunk in chunks]
+    return {
+        "version": description.version,
+        "n_rows": description.n_rows,
+        "n_columns": description.n_columns,
+        "dtypes": description.types,
+        "index": description.index,
+        "first": str(chunks[0].first) if chunks else None,
+        "last": str(chunks[-1].last) if chunks else None,
+        "target": {"kind": description.target.kind, "amount": description.target.amount},
+        "n_bytes": description.n_bytes,
+        "n_chunks": len(chunks),
+        "modes": {mode: modes.count(mode) for mode in dict.fromkeys(modes)},
+        "damage": description.damage,
+    }
+
+
+def _stoppable(chunks: Any) -> Any:
+    for chunk in chunks:
+        stop_if_interrupted()
+        yield chunk
+
+
+def _by_sensor(found: Agreement) -> list[dict[str, Any]]:
+    return [
+        {
+            "name": name,
+            "rmse": found.rmse_of(j),
+            "max_error": float(found.largest_errors[j]),
+            "n_gaps": found.n_rows - int(found.n_observed[j]),
+            "n_other_gaps": int(found.n_other_gaps[j]),
+        }
+        for j, name in enumerate(found.names)
+    ]
+
+
+def _agree(sensor: dict[str, Any]) -> str:
+    return "no" if sensor["n_other_gaps"] else "yes"

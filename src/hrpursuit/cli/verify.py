@@ -1,0 +1,85 @@
+"""hrpursuit verify: whether a compressed file is whole and keeps what it promises."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from hrpursuit.cli.agreement import Agreement, agreement
+from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.options import chosen_index, in_words, table_options, told_of
+from hrpursuit.cli.report import json_option, print_json
+from hrpursuit.cli.tables import as_file, opened
+from hrpursuit.compression import Decoder
+from hrpursuit.progress import Bars
+
+
+@click.command()
+@click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
+@click.option("--against", type=click.Path(path_type=Path), help="The readings it was made of: is the target kept?")
+@table_options
+@json_option
+def verify(
+    compressed: Path,
+    against: Path | None,
+    quantity: str | None,
+    index_column: str | None,
+    no_index: bool,
+    as_json: bool,
+) -> int:
+    """Check all checksums of COMPRESSED and decode every chunk; with --against also compare with the readings.
+
+    Exit code 0: all is well; 1: it is damaged, or its target is not kept.
+    """
+    n_rows, found = 0, None
+    with (
+        as_file(compressed) as file,
+        told_of(compressed),
+        Bars(not as_json, stop_if_interrupted) as bars,
+        Decoder(file, damaged="skip") as decoder,
+    ):
+        with bars.rows("decode", decoder.n_rows) as show:
+            for chunk in decoder:
+                n_rows += len(chunk)
+                show(n_rows)
+        faults = list(decoder.damage)
+        target = decoder.target
+        if against is not None and not faults:
+            index = chosen_index(index_column, no_index)
+            with opened(against, quantity=quantity, index=index) as table, Decoder(file) as again:
+                found = agreement(table.pieces(), iter(again), table.name, again.n_columns)
+            faults += found.faults(target)
+        _tell(compressed, decoder, n_rows, faults, found, against, as_json)
+    return 1 if faults else 0
+
+
+def _tell(
+    compressed: Path,
+    decoder: Decoder,
+    n_rows: int,
+    faults: list[str],
+    found: Agreement | None,
+    against: Path | None,
+    as_json: bool,
+) -> None:
+    n_chunks = len(decoder.chunks)
+    word = "chunk" if n_chunks == 1 else "chunks"
+    if as_json:
+        report: dict[str, Any] = {"compressed": str(compressed), "is_whole": not decoder.damage, "is_kept": None}
+        if found is not None:
+            report |= {"is_kept": not faults, "rmse": found.rmse, "max_error": found.largest_error}
+        print_json(report | {"faults": faults, "n_rows": n_rows, "n_chunks": n_chunks})
+        return
+    if decoder.damage:
+        click.echo(f"{compressed} is damaged; {n_rows:,} rows can be read (decompress --damaged skip):")
+    elif faults:
+        click.echo(f"{compressed} is whole, but does not agree with {against}:")
+    else:
+        click.echo(f"{compressed} is whole: {n_rows:,} rows in {n_chunks:,} {word}, all checksums right.")
+    for fault in faults:
+        click.echo(f"  {fault}")
+    if found is not None and not faults:
+        click.echo(
+            f"It keeps its target ({in_words(decoder.target)}) on {against}: relative RMSE {found.rmse:.3%}, largest "
+            f"error {found.largest_error:.6g}, every gap where it was."
+        )

@@ -1,0 +1,398 @@
+"""compress, decompress, inspect and verify as a user calls them, on real files and through real pipes."""
+
+import json
+import os
+import pty
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_array_equal
+from pandas.testing import assert_frame_equal
+
+from hrpursuit.cli.main import run
+from hrpursuit.cli.tables import read_table, write_table
+from hrpursuit.datasets import make_sensor_network
+from hrpursuit.metrics import masked_rmse
+
+COMMAND = [sys.executable, "-c", "from hrpursuit.cli import main; main()"]
+READINGS = make_sensor_network(300, 8, random_state=0, as_frame=True).tz_localize("UTC").rename_axis("time")
+VALUES = READINGS.to_numpy()
+OBSERVED = tuple(np.argwhere(~np.isnan(VALUES))[50])
+
+
+def text_of(table):
+    return table.to_csv(float_format="%d", date_format="%Y-%m-%dT%H:%M:%SZ")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """With a tidy readings.csv; commands run in it."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "readings.csv").write_text(text_of(READINGS))
+    return tmp_path
+
+
+def command(*arguments):
+    return run([str(argument) for argument in arguments])
+
+
+def told(capsys, *arguments, code=0):
+    capsys.readouterr()
+    assert command(*arguments) == code
+    return capsys.readouterr().out
+
+
+class TestCompress:
+    @pytest.mark.parametrize(
+        "target", [["--rmse", "5%"], ["--rmse", "0.05"], ["--max-error", "1"], ["--lossless"]], ids=" ".join
+    )
+    @pytest.mark.parametrize("stream", [False, True])
+    def test_targets_are_kept_and_figures_are_those_of_the_file(self, folder, capsys, target, stream):
+        more = ["--stream", "--chunk-rows", 64] if stream else ["--effort", "fast"]
+        report = json.loads(told(capsys, "compress", "readings.csv", "-o", "r.hrp", *target, *more, "--json"))
+        assert command("decompress", "r.hrp", "-o", "again.csv") == 0
+        again = read_table("again.csv").to_numpy()
+        assert_array_equal(np.isnan(again), np.isnan(VALUES))
+        assert report["rmse"] == pytest.approx(masked_rmse(VALUES, again), rel=1e-9, abs=1e-12)
+        assert report["max_error"] == pytest.approx(np.nanmax(np.abs(VALUES - again)))
+        kept = {"--rmse": report["rmse"] <= 0.05, "--max-error": report["max_error"] <= 1}
+        assert kept.get(target[0], report["max_error"] == 0)
+        assert report["n_gaps"] == np.isnan(VALUES).sum()
+        assert report["bytes_in"] == (folder / "readings.csv").stat().st_size
+        assert report["bytes_out"] == (folder / "r.hrp").stat().st_size
+        assert report["ratio"] == report["bytes_in"] / report["bytes_out"] > 1
+        assert command("verify", "r.hrp", "--against", "readings.csv") == 0
+
+    def test_t0_coefficients(self, folder, capsys):
+        report = json.loads(told(capsys, "compress", "readings.csv", "-o", "r.hrp", "--n-nonzero", 3, "--json"))
+        assert report["rmse"] < 0.3
+        assert command("verify", "r.hrp", "--against", "readings.csv") == 0
+
+    def test_table_for_people(self, folder, capsys):
+        out = told(capsys, "compress", "readings.csv", "-o", "r.hrp", "--rmse", "5%")
+        for word in ("300, 8", "gaps", "bytes in", "bytes out", "ratio", "relative RMSE", "largest error", "seconds"):
+            assert word in out
+
+    @pytest.mark.parametrize("stream", [[], ["--stream", "--chunk-rows", "50"]])
+    def test_lossless_text_comes_back_byte_for_byte(self, folder, stream):
+        assert command("compress", "readings.csv", "-o", "r.hrp", "--lossless", *stream) == 0
+        assert command("decompress", "r.hrp", "-o", "again.csv") == 0
+        assert (folder / "again.csv").read_bytes() == (folder / "readings.csv").read_bytes()
+
+    def test_the_october_readings_come_back_byte_for_byte(self, folder, october):
+        assert command("compress", october, "-o", "r.hrp", "--lossless") == 0
+        assert command("decompress", "r.hrp", "-o", "again.csv") == 0
+        assert (folder / "again.csv").read_bytes() == october.read_bytes()
+
+    @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
+    def test_numpy_keeps_its_type(self, folder, dtype, rng):
+        array = rng.integers(0, 200, (70, 3)).astype(dtype)
+        np.save("x.npy", array)
+        assert command("compress", "x.npy", "-o", "x.hrp", "--lossless") == 0
+        assert command("decompress", "x.hrp", "-o", "y.npy") == 0
+        again = np.load("y.npy")
+        assert again.dtype == array.dtype
+        assert_array_equal(again, array)
+
+    def test_parquet_keeps_index_and_types(self, folder):
+        table = READINGS.assign(n=np.arange(300, dtype=np.int16))
+        table.to_parquet("x.parquet")
+        assert command("compress", "x.parquet", "-o", "x.hrp", "--lossless", "--stream") == 0
+        assert command("decompress", "x.hrp", "-o", "y.parquet") == 0
+        assert_frame_equal(pd.read_parquet("y.parquet"), table, check_freq=False, check_column_type=False)
+
+    def test_one_quantity_of_the_airly_layout(self, folder, capsys):
+        airly = READINGS.rename_axis("UTC time").add_suffix("_pm25").rename(columns=lambda name: name[1:])
+        airly["01_pm1"] = 7
+        write_table("airly.csv", airly)
+        assert command("compress", "airly.csv", "-o", "r.hrp", "--lossless", "--json") == 0
+        done = capsys.readouterr()
+        assert "pm25 is taken; --quantity chooses another: pm1" in done.err
+        assert json.loads(done.out)["n_columns"] == 8
+        assert command("compress", "airly.csv", "-o", "r.hrp", "--lossless", "--quantity", "pm1", "--json") == 0
+        assert json.loads(capsys.readouterr().out)["n_columns"] == 1
+        assert command("verify", "r.hrp", "--against", "airly.csv", "--quantity", "pm1") == 0
+
+    def test_bases(self, folder, capsys):
+        for basis in ("dct", "pca"):
+            report = json.loads(
+                told(capsys, "compress", "readings.csv", "-o", "r.hrp", "--rmse", "5%", "--basis", basis, "--json")
+            )
+            assert report["rmse"] <= 0.05
+
+
+class TestDecompress:
+    @pytest.fixture(autouse=True)
+    def _compressed(self, folder):
+        assert command("compress", "readings.csv", "-o", "r.hrp", "--lossless", "--chunk-rows", 48) == 0
+
+    def test_a_range_of_time(self):
+        assert command("decompress", "r.hrp", "-o", "x.csv", "--from", "2024-10-03T05:00", "--to", "2024-10-04") == 0
+        table = read_table("x.csv")
+        assert_array_equal(table, READINGS.loc["2024-10-03T05:00":"2024-10-04"])  # all of the last day
+        assert len(table) == 43
+
+    def test_a_range_of_rows(self):
+        np.save("x.npy", np.arange(200.0).reshape(100, 2))
+        assert command("compress", "x.npy", "-o", "x.hrp", "--lossless", "--chunk-rows", 10) == 0
+        assert command("decompress", "x.hrp", "-o", "y.npy", "--from", 15, "--to", 35) == 0
+        assert_array_equal(np.load("y.npy"), np.arange(30.0, 72).reshape(-1, 2))
+
+    def test_a_label_that_is_none(self, capsys):
+        np.save("x.npy", np.ones((10, 2)))
+        assert command("compress", "x.npy", "-o", "x.hrp", "--lossless") == 0
+        assert command("decompress", "x.hrp", "-o", "y.npy", "--from", "monday") == 1
+        assert "holds numbers, from 0 on; got 'monday'" in capsys.readouterr().err
+        assert command("decompress", "r.hrp", "-o", "y.npy", "--from", "someday") == 1
+        assert "someday" in capsys.readouterr().err
+
+    def test_other_kinds_of_files(self):
+        assert command("decompress", "r.hrp", "-o", "x.npy") == 0
+        assert_array_equal(np.load("x.npy"), VALUES)
+        assert command("decompress", "r.hrp", "-o", "x.parquet") == 0
+        assert_array_equal(pd.read_parquet("x.parquet"), VALUES)
+
+    def test_what_is_whole_of_a_damaged_file(self, folder, capsys):
+        data = (folder / "r.hrp").read_bytes()
+        (folder / "cut.hrp").write_bytes(data[: len(data) // 2])
+        assert command("decompress", "cut.hrp", "-o", "x.csv") == 1
+        assert "cut.hrp: " in (error := capsys.readouterr().err)
+        assert "decompress --damaged skip" in error
+        assert not (folder / "x.csv").exists()
+        assert command("decompress", "cut.hrp", "-o", "x.csv", "--damaged", "skip") == 0
+        assert "note: " in capsys.readouterr().err
+        table = read_table("x.csv")
+        assert 0 < len(table) < 300
+        assert len(table) % 48 == 0
+        assert_array_equal(table, VALUES[: len(table)])
+
+    def test_a_table_without_rows(self, folder):
+        np.save("x.npy", np.empty((0, 3)))
+        assert command("compress", "x.npy", "-o", "x.hrp", "--lossless") == 0
+        assert command("decompress", "x.hrp", "-o", "y.npy") == 0
+        assert np.load("y.npy").shape == (0, 3)
+
+
+class TestInspect:
+    def test_what_is_inside(self, folder, capsys):
+        assert command("compress", "readings.csv", "-o", "r.hrp", "--rmse", "5%", "--chunk-rows", 100) == 0
+        facts = json.loads(told(capsys, "inspect", "r.hrp", "--json"))
+        assert (facts["n_rows"], facts["n_columns"], facts["n_chunks"]) == (300, 8, 3)
+        assert facts["target"] == {"kind": "rmse", "amount": 0.05}
+        assert facts["dtypes"] == {"float64": 8}
+        assert facts["first"].startswith("2024-10-01 00:00:00")
+        assert facts["last"].startswith("2024-10-13 11:00:00")
+        assert sum(facts["parts"].values()) == facts["n_bytes"] == (folder / "r.hrp").stat().st_size
+        out = told(capsys, "inspect", "r.hrp")
+        for word in ("300, 8", "float64", "relative RMSE of at most 5%", "bytes by part", "█"):
+            assert word in out
+
+    def test_error_by_sensor(self, folder, capsys):
+        assert command("compress", "readings.csv", "-o", "r.hrp", "--max-error", "2") == 0
+        facts = json.loads(told(capsys, "inspect", "r.hrp", "--against", "readings.csv", "--json"))
+        assert command("decompress", "r.hrp", "-o", "again.csv") == 0
+        again = read_table("again.csv")
+        for sensor in facts["sensors"]:
+            x, y = READINGS[sensor["name"]], again[sensor["name"]].to_numpy()
+            assert sensor["n_gaps"] == x.isna().sum()
+            assert sensor["n_other_gaps"] == 0
+            if x.notna().any():
+                assert sensor["rmse"] == pytest.approx(masked_rmse(x.to_numpy()[None], y[None]), abs=1e-12)
+                assert sensor["max_error"] == pytest.approx(np.nanmax(np.abs(x - y)))
+        assert "gaps kept" in told(capsys, "inspect", "r.hrp", "--against", "readings.csv")
+
+
+class TestVerify:
+    @pytest.fixture(autouse=True)
+    def _compressed(self, folder):
+        assert command("compress", "readings.csv", "-o", "r.hrp", "--max-error", "1", "--chunk-rows", 100) == 0
+
+    def test_all_is_well(self, capsys):
+        assert "r.hrp is whole: 300 rows in 3 chunks, all checksums right." in told(capsys, "verify", "r.hrp")
+        assert "It keeps its target (no error above 1)" in told(capsys, "verify", "r.hrp", "--against", "readings.csv")
+
+    def test_a_changed_byte_loses_its_chunk(self, folder, capsys):
+        data = bytearray((folder / "r.hrp").read_bytes())
+        data[len(data) // 2] ^= 1
+        (folder / "bad.hrp").write_bytes(data)
+        out = told(capsys, "verify", "bad.hrp", code=1)
+        assert "bad.hrp is damaged; 200 rows can be read" in out
+        assert "chunk 1" in out
+        report = json.loads(told(capsys, "verify", "bad.hrp", "--json", code=1))
+        assert not report["is_whole"]
+        assert report["faults"]
+
+    def test_an_error_above_the_bound(self, capsys):
+        other = READINGS.copy()
+        other.iloc[OBSERVED] += 3.5
+        write_table("other.csv", other)
+        out = told(capsys, "verify", "r.hrp", "--against", "other.csv", code=1)
+        assert "exceeds the bound of 1" in out
+
+    def test_another_gap(self, capsys):
+        other = READINGS.copy()
+        other.iloc[OBSERVED] = np.nan
+        write_table("other.csv", other)
+        assert "1 gaps are not where they were" in told(capsys, "verify", "r.hrp", "--against", "other.csv", code=1)
+
+    def test_lossless_and_rmse_are_checked(self, capsys):
+        other = READINGS.copy()
+        other.iloc[OBSERVED] += 1e-9
+        write_table("other.csv", other)
+        assert command("compress", "readings.csv", "-o", "l.hrp", "--lossless") == 0
+        assert "1 readings differ" in told(capsys, "verify", "l.hrp", "--against", "other.csv", code=1)
+        write_table("other.csv", READINGS * 2)
+        assert command("compress", "readings.csv", "-o", "e.hrp", "--rmse", "5%") == 0
+        assert "exceeds the target of 5.0000%" in told(capsys, "verify", "e.hrp", "--against", "other.csv", code=1)
+
+    def test_another_table(self, capsys):
+        write_table("other.csv", READINGS.iloc[:100])
+        assert command("verify", "r.hrp", "--against", "other.csv") == 1
+        assert "other.csv has fewer rows" in capsys.readouterr().err
+        write_table("other.csv", READINGS.iloc[:, ::-1])
+        assert command("verify", "r.hrp", "--against", "other.csv") == 1
+        assert "made of another table" in capsys.readouterr().err
+        write_table("other.csv", READINGS.set_axis(READINGS.index + pd.Timedelta(hours=1)).rename_axis("time"))
+        assert "300 rows have another index label" in told(capsys, "verify", "r.hrp", "--against", "other.csv", code=1)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a shell")
+class TestPipes:
+    def shell(self, line):
+        line = line.replace("hrpursuit ", f"'{sys.executable}' -c 'from hrpursuit.cli import main; main()' ")
+        return subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, check=False)
+
+    def test_there_and_back(self, folder):
+        done = self.shell("cat readings.csv | hrpursuit compress - -o - --lossless | hrpursuit decompress - -o -")
+        assert done.returncode == 0, done.stderr
+        assert done.stdout == (folder / "readings.csv").read_bytes()
+        assert b"bytes out" in done.stderr  # standard output is the file
+
+    def test_a_reader_that_has_enough(self, folder):
+        write_table("long.csv", pd.concat([READINGS] * 20))
+        assert command("compress", "long.csv", "-o", "r.hrp", "--lossless") == 0
+        done = self.shell("hrpursuit decompress r.hrp -o - | head -n 1")
+        assert done.stdout == (folder / "readings.csv").read_bytes().splitlines(keepends=True)[0]
+        assert b"Traceback" not in done.stderr
+        assert b"Broken pipe" not in done.stderr
+
+    def test_bad_text_gives_nothing(self, folder):
+        done = self.shell("printf 'a\\nword\\n' | hrpursuit compress - -o - --lossless")
+        assert done.returncode == 1
+        assert done.stdout == b""
+        assert b"standard input: column 'a' holds 'word' in row 1" in done.stderr
+
+
+class TestErrors:
+    """One line on standard error, exit code 1 (2 for wrong usage), and nothing half-written."""
+
+    @pytest.fixture(autouse=True)
+    def _folder(self, folder, capsys):
+        self.folder, self.capsys = folder, capsys
+
+    def fails(self, *arguments, words, code=1):
+        before = sorted(path.name for path in self.folder.iterdir())
+        assert command(*arguments) == code
+        error = self.capsys.readouterr().err
+        if code == 1:
+            assert error.count("\n") == 1
+            assert error.startswith("hrpursuit: error: ")
+        assert words in error.replace("\n", " ")
+        assert sorted(path.name for path in self.folder.iterdir()) == before
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", "x.csv is empty"),
+            ("a,b\n", "x.csv is empty: it has no rows"),
+            ("a,b\n1,2\n3\n", "x.csv: line 3 has 1 cells"),
+            ("a,b\n1,word\n", "column 'b' holds 'word' in row 1, not a number"),
+            ("time\n2017-10-01\n", "no column of readings"),
+            ("a\nword\n", "not a number"),
+        ],
+    )
+    def test_bad_tables(self, text, words):
+        (self.folder / "x.csv").write_text(text)
+        for more in ([], ["--stream"]):
+            self.fails("compress", "x.csv", "-o", "r.hrp", "--lossless", *more, words=words)
+
+    def test_absent_and_of_another_kind(self):
+        self.fails("compress", "absent.csv", "-o", "r.hrp", "--lossless", words="absent.csv does not exist")
+        self.fails("decompress", "absent.hrp", "-o", "r.csv", words="absent.hrp")
+        self.fails("compress", "readings.txt", "-o", "r.hrp", "--lossless", words="ends in .csv, .parquet or .npy")
+        self.fails("compress", "readings.csv", "-o", "r.zip", "--lossless", words="ends in .hrp; got '.zip'")
+        self.fails("decompress", "readings.csv", "-o", "r.hrp", words="ends in .csv, .parquet or .npy; got '.hrp'")
+        self.fails("decompress", "readings.csv", "-o", "r.csv", words="readings.csv: not a compressed table")
+        self.fails("inspect", "readings.csv", words="not a compressed table")
+        self.fails("verify", "readings.csv", words="not a compressed table")
+
+    def test_an_input_is_not_overwritten(self):
+        assert command("compress", "readings.csv", "-o", "r.hrp", "--lossless") == 0
+        self.capsys.readouterr()
+        before = (self.folder / "r.hrp").read_bytes()
+        (self.folder / "link.csv").symlink_to("r.hrp")
+        self.fails("decompress", "r.hrp", "-o", "link.csv", words="also read")
+        assert (self.folder / "r.hrp").read_bytes() == before
+
+    def test_targets(self):
+        start = ("compress", "readings.csv", "-o", "r.hrp")
+        self.fails(*start, words="exactly one of --rmse, --max-error, --n-nonzero and --lossless; got none", code=2)
+        self.fails(*start, "--rmse", "5%", "--lossless", words="got --rmse, --lossless", code=2)
+        self.fails(*start, "--rmse", "5", words="5 would be 500%; write 5% or 0.05", code=2)
+        self.fails(*start, "--rmse", "0%", words="--lossless", code=2)
+        self.fails(*start, "--rmse", "much", words="'much' is not a share; write it as 5% or 0.05", code=2)
+        self.fails(*start, "--max-error", "-1", words="above 0")
+        self.fails(*start, "--n-nonzero", "0", words="--n-nonzero", code=2)
+        self.fails(*start, "--lossless", "--index-column", "a", "--no-index", words="not both", code=2)
+
+    def test_a_header_alone_is_not_enough(self):
+        assert command("compress", "readings.csv", "-o", "r.hrp", "--lossless") == 0
+        self.capsys.readouterr()
+        data = (self.folder / "r.hrp").read_bytes()
+        (self.folder / "cut.hrp").write_bytes(data[:10])
+        self.fails("decompress", "cut.hrp", "-o", "x.csv", "--damaged", "skip", words="cut.hrp: ")
+        (self.folder / "cut.hrp").write_bytes(data[:200])
+        self.fails("decompress", "cut.hrp", "-o", "x.csv", "--damaged", "skip", words="no whole chunk is left")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such signal")
+def test_an_interrupt_leaves_nothing(folder, rng):
+    np.save("x.npy", rng.standard_normal((60_000, 40)))
+    arguments = ["compress", "x.npy", "-o", "r.hrp", "--lossless", "--stream"]
+    with subprocess.Popen([*COMMAND, *arguments], cwd=folder, stderr=subprocess.PIPE, text=True) as process:
+        while process.poll() is None and not [path for path in folder.iterdir() if path.name.startswith(".r.hrp")]:
+            time.sleep(0.01)  # until it writes
+        process.send_signal(signal.SIGINT)
+        error = process.communicate(timeout=60)[1]
+    assert process.returncode == 130, error
+    assert "interrupted" in error
+    assert sorted(path.name for path in folder.iterdir()) == ["readings.csv", "x.npy"]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
+def test_progress_on_a_terminal_only(folder):
+    write_table("long.csv", pd.concat([READINGS] * 20))
+    arguments = [*COMMAND, "compress", "long.csv", "-o", "r.hrp", "--lossless", "--stream"]
+    quiet = subprocess.run(arguments, cwd=folder, capture_output=True, text=True, check=True)
+    assert quiet.stderr == ""
+    leader, follower = pty.openpty()
+    with subprocess.Popen(arguments, cwd=folder, stderr=follower, stdout=subprocess.DEVNULL) as process:
+        os.close(follower)
+        shown = b""
+        while True:
+            try:
+                chunk = os.read(leader, 4096)
+            except OSError:
+                break
+            if not chunk:
+                break
+            shown += chunk
+    os.close(leader)
+    assert process.returncode == 0
+    assert b"rows" in shown
+    assert b"compress" in shown
