@@ -1,10 +1,8 @@
 """The atoms of a dictionary that HRP learns from the readings."""
 
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
-from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.core.protocols import Array
 from hrpursuit.estimators import HRP
@@ -40,9 +38,7 @@ def code_counts(n_columns: int) -> list[int]:
 def learn_atoms(readings: Readings) -> Atoms:
     """A dictionary fitted to the smallest of `code_counts`; only observed readings count."""
     n_nonzero = code_counts(readings.n_columns)[0]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # the fit to a number of codes goes on after Stage One
-        model = HRP(n_nonzero, random_state=0).fit(readings.values)
+    model = HRP(n_nonzero, random_state=0).fit(readings.values)
     codes = model.transform(readings.values)
     energy = np.sum(codes**2, axis=0)
     total = max(float(energy.sum()), np.finfo(float).tiny)

@@ -1,10 +1,12 @@
 """What a report shows, computed: files at several targets, other ways to store the table, atoms, the worst hours."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
+from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.core.protocols import Array
 from hrpursuit.metrics import masked_rmse
@@ -100,8 +102,10 @@ def study_table(
     names = methods.known() if chosen is None else list(chosen)
     cells = choose_cells(readings.n_rows, readings.n_columns, len(goals) + 1)
     work = _Work(readings, goals, names, cells)
-    for _ in watch(work.steps(), work.n_steps):
-        pass
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fits to a number of codes go on after Stage One
+        for _ in watch(work.steps(), work.n_steps):
+            pass
     return work.result()
 
 
