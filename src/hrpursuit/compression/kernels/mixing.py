@@ -36,7 +36,7 @@ class Model(NamedTuple):
     slots: Any  # the slot that each context is in now
     weights: Any  # of the mixer in 1/65536, by bin and input: experts, contexts, bias
     inputs: Any  # log odds in 1/256
-    experts: Any  # centre and width of each expert's distribution, in 1/256 of a step
+    experts: Any  # centre of each expert's distribution in 1/256 of a step, and 2^32 over its width in these
     limit: int
     rate: int
 
@@ -112,9 +112,9 @@ def code_mixed_bit(coder, buffer, decoding, bit, model, position):
 
 
 @inlined
-def _below(x, centre, width):
+def _below(x, centre, per_width):
     """Share of an expert's distribution below x, in 1/2^24."""
-    z = ((x - centre) << 8) // width
+    z = ((x - centre) * per_width) >> 24
     return LOGISTIC[min(max(z, -4095), 4095) + 4096]
 
 
@@ -122,17 +122,17 @@ def _below(x, centre, width):
 def ask_experts(model, position, sign, magnitude):
     """Their log odds of the bit: that the integer is zero, that it is negative, or that it ends at this magnitude."""
     for e in range(len(model.experts)):
-        centre, width = model.experts[e, 0], model.experts[e, 1]
+        centre, per_width = model.experts[e, 0], model.experts[e, 1]
         if position == ZERO:
-            chance = (_below(128, centre, width) - _below(-128, centre, width)) >> 12
+            chance = (_below(128, centre, per_width) - _below(-128, centre, per_width)) >> 12
         elif position == SIGN:
-            negative = _below(-128, centre, width) + 64
-            chance = (negative << 12) // (negative + (1 << 24) - _below(128, centre, width) + 64)
+            negative = _below(-128, centre, per_width) + 64
+            chance = (negative << 12) // (negative + (1 << 24) - _below(128, centre, per_width) + 64)
         else:
             if sign:
                 centre = -centre
-            here = _below(128 - magnitude * 256, -centre, width)
-            beyond = _below(-128 - magnitude * 256, -centre, width)
+            here = _below(128 - magnitude * 256, -centre, per_width)
+            beyond = _below(-128 - magnitude * 256, -centre, per_width)
             chance = ((here - beyond + 16) << 12) // (here + 32)
         model.inputs[e] = STRETCH[min(max(chance, 0), 4095)]
 

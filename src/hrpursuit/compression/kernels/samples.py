@@ -26,6 +26,8 @@ from hrpursuit.compression.kernels.predictors import (
 LIMIT = 1 << 16  # readings stay within
 REFACTOR = 8  # rows from one factorisation to the next, at most
 _MANY = 4096
+_ONE = 1 << 32
+_FAR = 1 << 26  # in 1/256 of a step
 _OWN, _ROW, _NEAR, _WIDTHS, _N_SLOTS = 0, _MANY, _MANY + 2560, _MANY + 2560 + 216, _MANY + 5120 + 216
 
 
@@ -76,14 +78,14 @@ def _centre(state, k):
 @compiled
 def _set_contexts(state, model, k, centre, step, activity):
     for e in range(N_PREDICTIONS):
-        place = ((state.predictors.predictions[e] - centre) << 8) // step
+        place = min(max(((state.predictors.predictions[e] - centre) << 8) // step, -_FAR), _FAR)
         fast = state.fast[k, e] >> 6
         if k > 3:
             fast = (fast + (((activity // k) * step) >> 8)) >> 1
         model.experts[2 * e, 0] = place
-        model.experts[2 * e, 1] = max(((state.slow[k, e] >> 6) * 141) // step, 10)
+        model.experts[2 * e, 1] = _ONE // max(((state.slow[k, e] >> 6) * 141) // step, 10)
         model.experts[2 * e + 1, 0] = place
-        model.experts[2 * e + 1, 1] = max((fast * 141) // step, 10)
+        model.experts[2 * e + 1, 1] = _ONE // max((fast * 141) // step, 10)
     beside = state.sizes[k - 1] if k > 0 else 0
     beside2 = state.sizes[k - 2] if k > 1 else 0
     slow = scale_of((min(state.slow[k, 0], state.slow[k, 1]) << 2) // step)
