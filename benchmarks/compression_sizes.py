@@ -156,7 +156,7 @@ def main():
     print(f"""
 Bytes (times ours); every error is measured on what was decoded.
 frame: bytes more with hours and names, at most {MORE_FOR_A_FRAME} asked; seconds: ours, compress and decompress.
-T0: the fewest coefficients a row that meet the target; plain T0 is the paper's, in float16 and bit masks, without gaps.""")
+T0: the fewest coefficients a row that meet the target; plain T0 is the paper's: float16, bit masks, no gaps.""")
     missed = []
     compress(make_sensor_network(40, 5, random_state=0), rmse=0.05)  # compiles
     for name, X in (("october", october()), ("simulated", make_sensor_network(random_state=0))):

@@ -7,6 +7,7 @@ The other codecs come with pip install ".[rivals]". Exits with 1 where the ranks
 
 import argparse
 import sys
+from itertools import chain
 
 import numpy as np
 from common import describe_machine, installed, october, row_means_in_gaps, table, verdict
@@ -92,7 +93,7 @@ def coding_errors(X, n_nonzero):
     X = X / scale
     filled = row_means_in_gaps(X)
     n = X.shape[1]
-    ksvd = KSVD(n_nonzero, n_components=n, max_iter=15, random_state=0).fit(filled)
+    ksvd = KSVD(n_nonzero, n_components=n, max_iter=30, random_state=0).fit(filled)
     errors = {
         "PCA": coding_error(X, filled, np.linalg.svd(filled, full_matrices=True)[2], n_nonzero),
         "DCT over sensors": coding_error(X, filled, dct(np.eye(n), norm="ortho", axis=0), n_nonzero),
@@ -155,8 +156,8 @@ def main():
     # files of all targets, and errors of all T0, in one order each: is what is smaller there smaller here?
     for title, word in (("all errors together", "RMSE"), ("all files together", "bytes")):
         chosen = [one for one in agreement if word in one[0]]
-        real = sum((one[5] for one in chosen), [])
-        others = [sum(parts, []) for parts in zip(*(one[6] for one in chosen), strict=True)]
+        real = [value for one in chosen for value in one[5]]
+        others = [list(chain(*parts)) for parts in zip(*(one[6] for one in chosen), strict=True)]
         spearman = [spearmanr(real, other).statistic for other in others]
         kendall = [kendalltau(real, other).statistic for other in others]
         agreement.append((title, len(real), np.mean(spearman), min(spearman), np.mean(kendall), real, others))

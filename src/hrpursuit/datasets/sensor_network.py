@@ -13,7 +13,7 @@ from hrpursuit.rows.optional import needed
 CITY = 14.0  # kilometres across
 #: Everything but events, gains and noise adds up in the square root of the concentration, where the readings of a city
 #: are close to Gaussian. These are standard deviations and amplitudes there.
-MEAN = 4.75
+MEAN = 4.5
 DAILY, DAILY_CHANGE = 0.95, 0.3
 WEEKLY = 0.12
 ANNUAL = 0.5
@@ -21,10 +21,12 @@ WEATHER, WEATHER_HOURS = 1.35, 40.0
 MIXING, MIXING_HOURS = 0.32, 3.0
 FRONT, HOURS_BETWEEN_FRONTS, FRONT_SPEED = 0.9, 110.0, 25.0
 #: Fields over the city: standard deviation, range in kilometres, memory in hours.
-FIELDS = ((0.19, 5.0, 8.0), (0.25, 1.0, 1.6))
-UNREST = 0.4  # of the logarithm of their strength, from hour to hour
+FIELDS = ((0.06, 5.0, 8.0), (0.16, 1.0, 0.7))
+UNREST, OWN_UNREST = 0.4, 0.3  # of the logarithm of their strength, from hour to hour: of the city, of a place
 SURROUNDINGS = 0.17  # what the place of a sensor changes in its daily cycle
-EVENT = 6.0  # typical height of an event at its centre
+#: Events have sources that stay where they are, so the same sensors see them again and again.
+N_SOURCES = 30
+EVENT_HEIGHT, EVENT_WIDTH, EVENT_HOURS, PLUME_LENGTH = 7.5, 0.6, 0.9, 1.5  # µg/m³, km, hours, widths
 GAIN, OFFSET = 0.085, 0.6
 
 
@@ -66,23 +68,27 @@ def _add_fronts(root: np.ndarray, places: np.ndarray, rng: np.random.RandomState
 
 
 def _add_events(level: np.ndarray, places: np.ndarray, rate: float, rng: np.random.RandomState) -> None:
-    """Plumes that rise, drift with the wind at a kilometre an hour and fade within a few hours."""
+    """Plumes that rise and fade within a few hours, each longer in the direction of its source's usual wind."""
     n_hours = len(level)
-    n = rng.poisson(rate * (n_hours + 6))
-    starts, centres, angles = (
-        rng.uniform(-6, n_hours, n),
-        rng.uniform(-1, CITY + 1, (n, 2)),
-        rng.uniform(0, 2 * np.pi, n),
-    )
-    heights, lives = EVENT * rng.exponential(1, n) ** 1.7, 1 + rng.exponential(1.5, n)
-    widths = 0.4 + rng.exponential(0.8, n)
-    winds = np.column_stack([np.cos(angles), np.sin(angles)])
-    for start, centre, wind, height, life, width in zip(starts, centres, winds, heights, lives, widths, strict=True):
-        first, last = max(0, int(start)), min(n_hours, int(start + 4 * life) + 2)
-        if first < last:
-            age = np.maximum(np.arange(first, last)[:, None] - start, 0)
-            distance = ((places[None] - centre - (age * wind)[:, None]) ** 2).sum(axis=2)
-            level[first:last] += height * age / life * np.exp(1 - age / life - distance / (2 * width**2))
+    sources, angles = rng.uniform(0, CITY, (N_SOURCES, 2)), rng.uniform(0, 2 * np.pi, N_SOURCES)
+    widths = EVENT_WIDTH * (0.5 + rng.exponential(1.0, N_SOURCES))
+    along = np.column_stack([np.cos(angles), np.sin(angles)])[:, None]
+    away = places - sources[:, None]
+    downwind, across = (away * along).sum(axis=2), (away * along[..., ::-1] * [1, -1]).sum(axis=2)
+    reach = np.exp(-((downwind / PLUME_LENGTH) ** 2 + across**2) / (2 * widths[:, None] ** 2))
+
+    before = 24
+    n = rng.poisson(rate * (n_hours + before))
+    starts, source = rng.uniform(-before, n_hours, n), rng.randint(0, N_SOURCES, n)
+    heights, lives = EVENT_HEIGHT * rng.exponential(1.0, n) ** 1.2, EVENT_HOURS * (0.5 + rng.exponential(1.0, n))
+    strength = np.zeros(n_hours * N_SOURCES)
+    for hour in range(1, before + 1):  # since the start; all events at once
+        when = np.floor(starts).astype(np.int64) + hour
+        age = (when - starts) / lives
+        now = (when >= 0) & (when < n_hours) & (age < 8)
+        at = when[now] * N_SOURCES + source[now]
+        strength += np.bincount(at, heights[now] * age[now] * np.exp(1 - age[now]), minlength=len(strength))
+    level += strength.reshape(n_hours, N_SOURCES) @ reach
 
 
 def _add_gaps(
@@ -122,8 +128,8 @@ def make_sensor_network(
     n_hours: int = 744,
     n_sensors: int = 56,
     *,
-    noise: float = 0.6,
-    events: float = 0.2,
+    noise: float = 0.5,
+    events: float = 1.3,
     silent: float = 0.16,
     outages: float = 2.8,
     network_outages: float = 1.0,
@@ -135,7 +141,7 @@ def make_sensor_network(
     """Simulate the hourly readings of a network of particulate sensors in a city, gaps and all.
 
     The concentration at random places of a city of 14 kilometres is made of daily, weekly and annual cycles, weather,
-    fronts that cross the city, fields that are alike at neighbouring sensors, and local events whose plumes drift.
+    fronts that cross the city, fields that are alike at neighbouring sensors, and the plumes of local events.
     Each sensor has a gain, an offset and noise, and hands over rounded numbers. The defaults are such that the
     statistics of a month are near those of PM2.5 readings in Krakow in October (µg/m³);
     `benchmarks/simulated_network.py` shows that methods rank on it as they do there.
@@ -146,11 +152,11 @@ def make_sensor_network(
         Rows of the table, one an hour.
     n_sensors : int, default=56
         Columns of the table.
-    noise : float, default=0.6
+    noise : float, default=0.5
         Typical standard deviation of the noise of a sensor, in the unit of the readings; half as much or twice as much
         for some.
-    events : float, default=0.2
-        Local events in the whole city, as of fires and stoves, per hour.
+    events : float, default=1.3
+        Local events in the whole city per hour, as of fires and chimneys; they come from 30 sources.
     silent : float in [0, 1], default=0.16
         Share of the sensors that never report.
     outages : float, default=2.8
@@ -202,9 +208,10 @@ def make_sensor_network(
     distance = np.linalg.norm(places[:, None] - places[None], axis=2)
     unrest = np.exp(UNREST * (_smooth_noise(rng, n_hours, 1, 5.0) + daily / 2) - UNREST**2)
     exposure = np.exp(0.3 * rng.standard_normal(n_sensors))
+    own_unrest = np.exp(OWN_UNREST * _smooth_noise(rng, n_hours, n_sensors, 6.0) - OWN_UNREST**2)
     for size, reach, memory in FIELDS:
         spread = np.linalg.cholesky(np.exp(-distance / reach) + 1e-9 * np.eye(n_sensors))
-        root += size * exposure * unrest * (_smooth_noise(rng, n_hours, n_sensors, memory) @ spread.T)
+        root += size * exposure * unrest * own_unrest * (_smooth_noise(rng, n_hours, n_sensors, memory) @ spread.T)
     root += SURROUNDINGS * (daily * rng.standard_normal(n_sensors) + afternoon * rng.standard_normal(n_sensors))
 
     level = np.maximum(root, 0) ** 2
