@@ -26,7 +26,7 @@ try:
 except ImportError:
     compress = None
 
-SEEDS = (0, 1, 2)
+SEEDS = (100, 101, 102)  # the defaults of the simulation were chosen on others
 T0 = (5, 11, 28)
 TARGETS = {
     "lossless": {"lossless": True},
@@ -162,7 +162,7 @@ def main():
         kendall = [kendalltau(real, other).statistic for other in others]
         agreement.append((title, len(real), np.mean(spearman), min(spearman), np.mean(kendall), real, others))
     print(f"\nagreement of the ranks with October, mean over the seeds; Spearman of at least {ASKED} asked")
-    heads = [f"{'':<50}", "methods", "Spearman", "least", "Kendall", "reached"]
+    heads = [f"{'':<52}", "methods", "Spearman", "least", "Kendall", "reached"]
     table(
         heads,
         (

@@ -144,7 +144,8 @@ def make_sensor_network(
     fronts that cross the city, fields that are alike at neighbouring sensors, and the plumes of local events.
     Each sensor has a gain, an offset and noise, and hands over rounded numbers. The defaults are such that the
     statistics of a month are near those of PM2.5 readings in Krakow in October (µg/m³);
-    `benchmarks/simulated_network.py` shows that methods rank on it as they do there.
+    `benchmarks/simulated_network.py` compares how methods rank here and there: codecs, PCA, DCT and HRP alike; K-SVD
+    does worse here.
 
     Parameters
     ----------
