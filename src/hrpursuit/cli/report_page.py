@@ -35,7 +35,7 @@ def report(
 
     The page is one file that needs no network: readings, what comes back and the difference as heat maps, error against
     bytes for every method, errors of the sensors, the atoms and the time steps that are kept worst; a slider over the
-    targets changes them all. A month of hourly readings of 56 sensors makes about 0.4 MB; large tables are thinned for
+    targets changes them all. A month of hourly readings of 56 sensors makes about 0.5 MB; large tables are thinned for
     the pictures, so that no page is larger than about 8 MB.
     """
     check_output(out, data, suffixes=(".html", ".htm"))

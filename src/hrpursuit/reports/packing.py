@@ -75,14 +75,17 @@ def whole(values: np.ndarray, step: float) -> np.ndarray:
 
 
 def _step(study: Study) -> float:
-    """One unit of the last decimal where 16 bits are enough for that; else the finest that they allow."""
+    """A tenth of a unit of the last decimal, as a reconstruction lies between the units; the unit where 16 bits are not
+    enough for that; else the finest that they allow.
+    """
     everything = [study.readings.values, *(setting.picture for setting in study.settings)]
     everything += [hour.across for setting in study.settings for hour in setting.hours]
     everything += [hour.around for setting in study.settings for hour in setting.hours]
     largest = max((float(np.max(np.abs(part), initial=0.0, where=~np.isnan(part))) for part in everything), default=0.0)
-    decimals = study.readings.decimals
-    if decimals is not None and largest <= _LARGEST * 10.0**-decimals:
-        return 10.0**-decimals
+    if study.readings.decimals is not None:
+        for decimals in (study.readings.decimals + 1, study.readings.decimals):
+            if largest <= _LARGEST * 10.0**-decimals:
+                return 10.0**-decimals
     return largest / _LARGEST if largest else 1.0
 
 

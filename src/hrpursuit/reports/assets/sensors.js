@@ -38,7 +38,7 @@ function bar(i, rms, largest, longest) {
   fill.style.width = `${(100 * rms) / longest}%`;
   const end = html("u");
   end.style.left = `calc(${(100 * largest) / longest}% - 1px)`;
-  const figure = html("span", { class: "figure" }, html("b", {}, mean(rms)), ` · max ${inUnit(largest)}`);
+  const figure = html("span", { class: "figure" }, html("b", {}, mean(rms)), ` · max ${threeDigits(largest)}`);
   return html("li", {}, name, html("span", { class: "bar" }, fill, end), figure);
 }
 
