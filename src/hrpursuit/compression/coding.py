@@ -64,10 +64,11 @@ def _run(
     code_gaps(coder, buffer, decoding, seen, integers(n), *new_gap_model())
     n_gap_bytes = min(int(coder[POSITION]), len(buffer))
     if settings.mode == SAMPLES:
-        state = new_samples(_by_column(settings.scales, n))
+        steps = _by_column(settings.steps, n)
+        state = new_samples(_by_column(settings.scales, n), steps)
         code_samples(
             coder, buffer, decoding, wanted.values, seen, out, state, new_difference_model(),
-            as_integers(_by_column(settings.steps, n)), price, (1 << settings.fraction) if settings.grain else 0,
+            as_integers(steps), price, (1 << settings.fraction) if settings.grain else 0,
             settings.keep_positive, settings.season,
         )  # fmt: skip
         if settings.widths:

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hrpursuit.compression.kernels.bits import code_plain_bits
-from hrpursuit.compression.kernels.compiled import compiled, integers
+from hrpursuit.compression.kernels.compiled import as_integers, compiled, integers
 from hrpursuit.compression.kernels.mixing import (
     Model,
     cheapest_level,
@@ -27,7 +27,7 @@ LIMIT = 1 << 16  # readings stay within
 REFACTOR = 8  # rows from one factorisation to the next, at most
 _MANY = 4096
 _ONE = 1 << 32
-_FAR = 1 << 26  # in 1/256 of a step
+_FAR = 1 << 21  # a prediction from the centre
 _OWN, _ROW, _NEAR, _WIDTHS, _N_SLOTS = 0, _MANY, _MANY + 2560, _MANY + 2560 + 216, _MANY + 5120 + 216
 
 
@@ -40,16 +40,22 @@ class Samples(NamedTuple):
     total: Any
     sizes: Any  # magnitudes of the levels of this row, and of the row before
     before: Any
+    per_step: Any  # 2^32 over the steps
+    per_count: Any  # 2^16 over 0 (which gives 0), 1, 2, ...
 
 
-def new_samples(scale: np.ndarray) -> Samples:
+def new_samples(scale: np.ndarray, steps: np.ndarray) -> Samples:
     """Nothing decoded yet; `scale` is a typical change of each sensor, from 1 to 8192."""
     n = len(scale)
+    per_count = np.concatenate([[0], 65536 // np.arange(1, n + 1)])
     slow, fast = integers((n, N_PREDICTIONS)), integers((n, N_PREDICTIONS))
     for k in range(n):
         slow[k] = slow[k] + (int(scale[k]) << 6)
         fast[k] = fast[k] + (int(scale[k]) << 6)
-    return Samples(new_predictors(scale), slow, fast, integers(n), integers(n), integers(n))
+    return Samples(
+        new_predictors(scale), slow, fast, integers(n), integers(n), integers(n), as_integers(_ONE // steps),
+        as_integers(per_count),
+    )  # fmt: skip
 
 
 def new_difference_model() -> Model:
@@ -77,30 +83,33 @@ def _centre(state, k):
 
 @compiled
 def _set_contexts(state, model, k, centre, step, activity):
+    """Experts and slots for the difference to `centre`; `activity` is the mean size of the row's, in 1/256 of a step."""
+    per_step = state.per_step[k]
     for e in range(N_PREDICTIONS):
-        place = min(max(((state.predictors.predictions[e] - centre) << 8) // step, -_FAR), _FAR)
+        away = min(max(state.predictors.predictions[e] - centre, -_FAR), _FAR)
+        place = ((away << 8) * per_step) >> 32
         fast = state.fast[k, e] >> 6
         if k > 3:
-            fast = (fast + (((activity // k) * step) >> 8)) >> 1
+            fast = (fast + ((activity * step) >> 8)) >> 1
         model.experts[2 * e, 0] = place
-        model.experts[2 * e, 1] = _ONE // max(((state.slow[k, e] >> 6) * 141) // step, 10)
+        model.experts[2 * e, 1] = _ONE // max((((state.slow[k, e] >> 6) * 141) * per_step) >> 32, 10)
         model.experts[2 * e + 1, 0] = place
-        model.experts[2 * e + 1, 1] = _ONE // max((fast * 141) // step, 10)
+        model.experts[2 * e + 1, 1] = _ONE // max((fast * 141 * per_step) >> 32, 10)
     beside = state.sizes[k - 1] if k > 0 else 0
     beside2 = state.sizes[k - 2] if k > 1 else 0
-    slow = scale_of((min(state.slow[k, 0], state.slow[k, 1]) << 2) // step)
-    fast = scale_of((min(state.fast[k, 0], state.fast[k, 1]) << 2) // step)
+    slow = scale_of(((min(state.slow[k, 0], state.slow[k, 1]) << 2) * per_step) >> 32)
+    fast = scale_of(((min(state.fast[k, 0], state.fast[k, 1]) << 2) * per_step) >> 32)
     model.slots[0] = _OWN + min(k, _MANY - 1)
-    model.slots[1] = _ROW + scale_of(state.before[k] << 7) * 64 + scale_of(activity // (k + 1))
+    model.slots[1] = _ROW + scale_of(state.before[k] << 7) * 64 + scale_of(activity)
     model.slots[2] = _NEAR + min(state.before[k], 5) * 36 + min(beside, 5) * 6 + min(beside2, 5)
     model.slots[3] = _WIDTHS + slow * 64 + fast
 
 
 @compiled
-def _update_errors(state, k, value, step, t):
+def _update_errors(state, k, value, step, share):
     for e in range(N_PREDICTIONS):
         error = (abs(value - state.predictors.predictions[e]) << 6) + step * 10
-        state.slow[k, e] += (error - state.slow[k, e]) // min(t + 2, 50)
+        state.slow[k, e] += ((error - state.slow[k, e]) * share) >> 16
         state.fast[k, e] += ((error - state.fast[k, e]) * 38) >> 8
 
 
@@ -119,14 +128,14 @@ def code_samples(
         if t >= next_factor:
             factorize(predictors)
             next_factor = t + min(REFACTOR, max(1, t // 16))
-        changes, n_changes, activity = 0, 0, 0
+        changes, n_changes, activity, share = 0, 0, 0, 65536 // min(t + 2, 50)
         for k in range(n):
             last = out[t - 1, k] if t > 0 else 0
             features[0] = last - out[t - 2, k] if t > 1 else 0
             features[1] = state.total[k] // t - last if t > 0 else 0
             features[2] = out[t - season, k] - last if t >= season else 0
             features[3] = mean_change
-            features[4] = changes // n_changes if n_changes > 0 else 0
+            features[4] = (changes * state.per_count[n_changes]) >> 16
             predict(predictors, k, last)
             centre, step = _centre(state, k), steps[k]
             if grain:
@@ -137,7 +146,7 @@ def code_samples(
             value, is_seen = centre, seen[t, k] != 0
             state.sizes[k] = 0
             if is_seen:
-                _set_contexts(state, model, k, centre, step, activity)
+                _set_contexts(state, model, k, centre, step, (activity * state.per_count[k]) >> 16)
                 level = 0
                 if not decoding:
                     level = cheapest_level((values[t, k] - centre) / step, model, price, 2, True)
@@ -150,13 +159,13 @@ def code_samples(
             state.total[k] += value
             observe(predictors, k, value - last, is_seen)
             if is_seen:
-                _update_errors(state, k, value, step, t)
-                activity += (abs(value - centre) << 8) // step + 26
+                _update_errors(state, k, value, step, share)
+                activity += (((abs(value - centre) << 8) * state.per_step[k]) >> 32) + 26
                 n_changes += 1
                 changes += value - last
         for k in range(n):
             state.before[k] = state.sizes[k]
-        mean_change = changes // max(n_changes, 1)
+        mean_change = (changes * state.per_count[n_changes]) >> 16
         end_row(predictors)
 
 
