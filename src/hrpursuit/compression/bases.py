@@ -48,7 +48,11 @@ class Basis:
         head = bytes([self.kind])
         if self.kind == ADAPTIVE:
             return head
-        head += varint(len(self.sent)) if self.kind == SENT else varints([self.precision, self.n_nonzero])
+        head += (
+            varint(len(self.sent))
+            if self.kind == SENT
+            else varints([self.precision, self.n_nonzero, len(self.dictionary)])
+        )
         size = 4 * (self.sent.size + self.dictionary.size) + 4 * len(self.order) + 64
         coder, buffer = new_coder(), np.zeros(size, dtype=np.uint8)
         self._code(coder, buffer, False)
@@ -67,8 +71,12 @@ class Basis:
             n_atoms = cursor.varint(n)
             basis = cls(kind, order=integers(n), sent=integers((n_atoms, n)))
         elif kind == DICTIONARY:
-            precision, n_nonzero = cursor.varint(MOST_PRECISION), cursor.varint(n)
-            basis = cls(kind, dictionary=integers((n, n)), precision=precision, n_nonzero=n_nonzero)
+            precision, n_nonzero, n_atoms = (
+                cursor.varint(MOST_PRECISION),
+                cursor.varint(n),
+                cursor.varint(MOST_TOGETHER),
+            )
+            basis = cls(kind, dictionary=integers((n_atoms, n)), precision=precision, n_nonzero=n_nonzero)
         else:
             raise DamagedFile(f"a basis is of the unknown kind {kind}")
         buffer = np.frombuffer(cursor.take(cursor.varint()), dtype=np.uint8).copy()
@@ -87,7 +95,7 @@ class Basis:
             n_low = max(self.precision - 6, 0)  # bits too fine to be worth a model
             high, low = as_integers(self.dictionary >> n_low), as_integers(self.dictionary & ((1 << n_low) - 1))
             code_atoms(coder, buffer, decoding, high, new_atom_model())
-            code_low_bits(coder, buffer, decoding, low, integers(low.shape, 1), integers(len(low), n_low))
+            code_low_bits(coder, buffer, decoding, low, integers(low.shape, 1), integers(low.shape[1], n_low))
             if decoding:
                 self.dictionary[:] = (high << n_low) + low
 

@@ -78,12 +78,11 @@ class ChunkCoder:
         if target.kind == "n_nonzero" and piece.basis.n_nonzero:
             return encode_sparse(piece)
         if target.kind == "max_error" and self._choice is not None:
-            n_fills = 1 if self.effort == "fast" else 3
-            trial = bounded(piece, target.amount, self._choice, n_fills)
+            trial = bounded(piece, target.amount, self._choice, self.effort)
             if all(_keeps(trial, piece, target)):
                 return trial
-            return bounded(piece, target.amount * (1 - 1e-9), self._choice, n_fills)  # the bound is no float itself
-        return lossless(piece)
+            return bounded(piece, target.amount * (1 - 1e-9), self._choice, self.effort)  # the bound is no float itself
+        return lossless(piece, self.effort)
 
     def _towards_rmse(self, pieces: list[Piece]) -> Iterator[Trial] | None:
         """All pieces coded so that the error is kept; None if only coding without loss keeps it."""

@@ -67,7 +67,7 @@ def _run(
         steps = _by_column(settings.steps, n)
         state = new_samples(_by_column(settings.scales, n), steps)
         code_samples(
-            coder, buffer, decoding, wanted.values, seen, out, state, new_difference_model(),
+            coder, buffer, decoding, wanted.values, seen, out, state, new_difference_model(settings.in_haste),
             as_integers(steps), price, (1 << settings.fraction) if settings.grain else 0,
             settings.keep_positive, settings.season,
         )  # fmt: skip

@@ -22,7 +22,9 @@ Floats = NDArray[np.float64]
 
 
 def make_groups(columns: Sequence[np.ndarray], target: Target, basis: str) -> list[Group]:
-    """Groups of columns by correlation, each with its basis. Columns without a reading so far stand by themselves."""
+    """Groups of columns by correlation, each with its basis. From a basis that is sent, columns without a reading so far
+    stand apart.
+    """
     n = len(columns)
     needs_basis = target.kind == "n_nonzero" or basis != "adaptive"
     if n <= MOST_TOGETHER and not needs_basis:
@@ -36,7 +38,12 @@ def make_groups(columns: Sequence[np.ndarray], target: Target, basis: str) -> li
         places = live[_order_by_correlation(_filled(table[:, live]))]
     for part in _split(places, MOST_TOGETHER if len(live) <= MOST_TOGETHER else _TOGETHER):
         part = np.sort(part)
-        groups.append(Group(part, _learn(table[:, part], target, basis) if needs_basis else Basis()))
+        if target.kind == "n_nonzero":
+            n_atoms = n if n <= MOST_TOGETHER else len(part)  # the paper counts columns without a reading, too
+            learned = learn_dictionary(table[:, part], int(target.amount), n_atoms)
+        else:
+            learned = _learn(table[:, part], basis) if needs_basis else Basis()
+        groups.append(Group(part, learned))
     return groups
 
 
@@ -53,9 +60,7 @@ def _split(places: np.ndarray, most: int) -> list[np.ndarray]:
     return np.array_split(places, math.ceil(len(places) / most)) if len(places) else []
 
 
-def _learn(table: Floats, target: Target, basis: str) -> Basis:
-    if target.kind == "n_nonzero":
-        return learn_dictionary(table, int(target.amount))
+def _learn(table: Floats, basis: str) -> Basis:
     filled = _filled(table)
     order = _order_by_nearness(filled)
     n = table.shape[1]

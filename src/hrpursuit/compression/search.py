@@ -1,6 +1,7 @@
 """The encoder's choices: which way to code, in which step, at which price of a bit. A decoder knows none of them."""
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -15,6 +16,7 @@ _OTHER_PRICES = {TRANSFORM: (0.095, 0.125, 0.14, 0.16, 0.08), SAMPLES: (0.12, 0.
 _FIRST_STEP = {TRANSFORM: 2.2, SAMPLES: 3.2}  # in units of the error that is wanted
 _RATIOS = (1.1, 1.35, 1.65, 2.0, 2.4, 0.9)  # of the step below a correction to the step of the correction
 _SMALLEST_STEP = 4  # units of the coder: below, whole multiples of a unit are as good
+_N_FILLS = {"fast": 1, "default": 3}  # of gaps, in transform coding
 _ENOUGH_ROWS = 3000  # to choose by
 
 
@@ -27,35 +29,48 @@ class Choice:
     price: float
 
 
-def lossless(piece: Piece) -> Trial:
-    return encode(without_loss(piece.columns), piece.basis)
+def lossless(piece: Piece, effort: str = "default") -> Trial:
+    """One piece without loss."""
+    return encode(_paced(without_loss(piece.columns), effort), piece.basis)
 
 
-def bounded(piece: Piece, max_error: float, choice: Choice, n_fills: int) -> Trial:
+def _paced(draft: Draft, effort: str) -> Draft:
+    return replace(draft, settings=replace(draft.settings, in_haste=effort == "fast"))
+
+
+def bounded(piece: Piece, max_error: float, choice: Choice, effort: str) -> Trial:
     """One piece within the bound, as chosen; as samples where nothing else is possible."""
-    draft = within(piece.columns, max_error)
-    return encode(_corrected(draft, choice.step) if choice.mode == CORRECTED and _can_correct(draft) else draft,
-                  piece.basis, choice.price, n_fills)  # fmt: skip
+    draft = _paced(within(piece.columns, max_error), effort)
+    if choice.mode == CORRECTED and _can_correct(draft):
+        draft = _corrected(draft, choice.step)
+    return encode(draft, piece.basis, choice.price, _N_FILLS[effort])
 
 
 def choose_bounded(pieces: Sequence[Piece], max_error: float, effort: str) -> Choice:
     """Samples, or transform and correction in which step: whatever is shortest on a few pieces."""
-    samples = Choice(SAMPLES, 1.0, 0.0)
     tried = _few(pieces)
-    if not any(_can_correct(within(piece.columns, max_error)) for piece in tried):
-        return samples
-    best, least = samples, sum(len(bounded(piece, max_error, samples, 1).data) for piece in tried)
-    n_fills = 1 if effort == "fast" else 3
-    n_worse = 0
-    for ratio in _RATIOS[1:4:2] if effort == "fast" else _RATIOS:
-        choice = Choice(CORRECTED, ratio, _PRICE[TRANSFORM])
-        size = sum(len(bounded(piece, max_error, choice, n_fills).data) for piece in tried)
-        if size < least:
-            best, least = choice, size
-        else:
-            n_worse += 1
+    sizes: dict[Choice, int] = {}
+
+    def best_of(choices: list[Choice]) -> Choice:
+        """Of these and all before; those left that follow two which are worse are not tried."""
+        n_worse = 0
+        for choice in choices:
+            least = min(sizes.values(), default=sys.maxsize)
+            sizes[choice] = sum(len(bounded(piece, max_error, choice, effort).data) for piece in tried)
+            n_worse += sizes[choice] >= least
             if n_worse == 2:
                 break
+        return min(sizes, key=lambda choice: sizes[choice])
+
+    samples = Choice(SAMPLES, 1.0, 0.0)
+    if not any(_can_correct(within(piece.columns, max_error)) for piece in tried):
+        return samples
+    price = _PRICE[TRANSFORM]
+    ratios = _RATIOS[1:4:2] if effort == "fast" else _RATIOS
+    best = best_of([samples, *(Choice(CORRECTED, ratio, price) for ratio in ratios)])
+    if best.mode == CORRECTED and effort != "fast":
+        best = best_of([replace(best, step=best.step * 1.1), replace(best, step=best.step * 0.92)])
+        best = best_of([replace(best, price=0.14), replace(best, price=0.08)])
     return best
 
 
@@ -92,7 +107,7 @@ class RmseSearch:
     def __init__(self, pieces: Sequence[Piece], error: float, effort: str) -> None:
         self.pieces, self.error, self.effort = pieces, error, effort
         self.tried = _few(pieces)
-        self.n_fills = 1 if effort == "fast" else 3
+        self.n_fills = _N_FILLS[effort]
         self.unit = max(error, 1e-300)
 
     def run(self, piece: Piece, choice: Choice) -> Trial | None:
@@ -102,7 +117,12 @@ class RmseSearch:
         if not _SMALLEST_STEP <= step <= MOST_STEP:
             return None
         draft = replace(draft, settings=replace(draft.settings, steps=(step,)))
-        return encode(draft if choice.mode == TRANSFORM else as_samples(draft), piece.basis, choice.price, self.n_fills)
+        return encode(
+            draft if choice.mode == TRANSFORM else _paced(as_samples(draft), self.effort),
+            piece.basis,
+            choice.price,
+            self.n_fills,
+        )
 
     def measure(self, choice: Choice) -> tuple[int, float] | None:
         """Bytes and error (1 is what is wanted) on the pieces that are tried."""
@@ -194,7 +214,7 @@ def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Trial], 
     for _ in range(3):
         if not all(fits_unit(piece.columns, unit) for piece in search.pieces):
             return None
-        coded = [encode(on_grid(piece.columns, unit), piece.basis) for piece in search.pieces]
+        coded = [encode(_paced(on_grid(piece.columns, unit), search.effort), piece.basis) for piece in search.pieces]
         if _error_of(coded, search) <= 1:
             return coded, None
         unit *= 0.8

@@ -17,7 +17,7 @@ MOST_WIDTH = 58
 LEAST_FRACTION = -46
 _MOST_OFFSET = 1 << 62
 _POSITIVE, _ROUNDED, _DECIMALS, _OFFSETS, _WIDTHS, _STEPS = (1 << bit for bit in range(2, 8))
-_GRAIN, _SCALES = 1, 2
+_GRAIN, _SCALES, _HASTE = 1, 2, 4
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,7 @@ class Settings:
     grain: bool = False  # predictions are rounded to whole numbers
     scales: tuple[int, ...] = (1,)  # typical change of a column, for SAMPLES
     season: int = 24  # rows, for SAMPLES
+    in_haste: bool = False  # fewer experts, for SAMPLES
     bound: int = 1  # step of the correction
 
     def to_bytes(self) -> bytes:
@@ -49,7 +50,7 @@ class Settings:
             out += struct.pack("<d", self.factor)
         out += b"".join(map(signed, self.offsets)) + bytes(self.widths) + varints(self.steps)
         if self.mode == SAMPLES:
-            out += bytes([_GRAIN * self.grain | _SCALES * (len(self.scales) > 1)])
+            out += bytes([_GRAIN * self.grain | _SCALES * (len(self.scales) > 1) | _HASTE * self.in_haste])
             out += varint(self.season) + varints(self.scales)
         elif self.mode == CORRECTED:
             out += varint(self.bound)
@@ -85,9 +86,9 @@ class Settings:
             more = cursor.byte()
             season = cursor.varint(1 << 16)
             scales = tuple(cursor.varint(MOST_SCALE) for _ in range(n if more & _SCALES else 1))
-            if season < 1 or 0 in scales or more > 3 or (more & _GRAIN and fraction < 0):
+            if season < 1 or 0 in scales or more > 7 or (more & _GRAIN and fraction < 0):
                 raise DamagedFile("the settings of samples are impossible")
-            return replace(found, grain=bool(more & _GRAIN), season=season, scales=scales)
+            return replace(found, grain=bool(more & _GRAIN), season=season, scales=scales, in_haste=bool(more & _HASTE))
         if offsets or widths or len(steps) > 1:
             raise DamagedFile("only samples have offsets, low bits and steps by column")
         if found.mode == CORRECTED:

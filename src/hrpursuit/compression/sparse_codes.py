@@ -30,16 +30,23 @@ def hrp_atoms(table: Floats, n_nonzero: int | None) -> Floats:
         return np.asarray(HRP(n_nonzero, random_state=0).fit(table).components_, dtype=np.float64)
 
 
-def learn_dictionary(table: Floats, n_nonzero: int) -> Basis:
-    """A dictionary for rows with gaps (NaN), in as many bits as make no difference at `n_nonzero` codes a row."""
+def learn_dictionary(table: Floats, n_nonzero: int, n_atoms: int) -> Basis:
+    """A dictionary for rows with gaps (NaN), in as many bits as make little difference at `n_nonzero` codes a row.
+
+    With more atoms than columns it is learned as a square one over so many columns, of which the last have no reading.
+    What atoms say there is left out, and they have unit norm without it.
+    """
     n = table.shape[1]
     n_nonzero = min(n_nonzero, n)
     with_readings = table[np.isfinite(table).any(axis=1)]
-    if len(with_readings) >= max(n, 2):
-        atoms = hrp_atoms(with_readings, n_nonzero)
+    if len(with_readings) >= max(n_atoms, 2):
+        unseen = np.full((len(with_readings), n_atoms - n), np.nan)
+        atoms = hrp_atoms(np.hstack([with_readings, unseen]), n_nonzero)[:, :n]
     else:
         filled = np.where(np.isfinite(table), table, 0.0)
         atoms = np.linalg.eigh(filled.T @ filled)[1][:, ::-1].T
+    norms = np.linalg.norm(atoms, axis=1, keepdims=True)
+    atoms = atoms[norms[:, 0] > 1e-9] / norms[norms > 1e-9][:, None]
     error, size = _error(with_readings, atoms, n_nonzero)
     relative = max(error / size, 1e-4) if size > 0 else 1.0
     precision = math.ceil(math.log2(math.sqrt(n / 12 / _SHARE) / relative))

@@ -24,7 +24,7 @@ from hrpursuit.compression.kernels.predictors import (
 )
 
 LIMIT = 1 << 16  # readings stay within
-REFACTOR = 8  # rows from one factorisation to the next, at most
+REFACTOR, SELDOM = 8, 32  # rows from one factorisation to the next, at most; and in a hurry
 _MANY = 4096
 _ONE = 1 << 32
 _FAR = 1 << 21  # a prediction from the centre
@@ -58,9 +58,9 @@ def new_samples(scale: np.ndarray, steps: np.ndarray) -> Samples:
     )  # fmt: skip
 
 
-def new_difference_model() -> Model:
-    """Two experts for each prediction, by its slow and its fast error; four contexts."""
-    n_experts = 2 * N_PREDICTIONS
+def new_difference_model(in_haste: bool) -> Model:
+    """Two experts for each prediction, by its slow and its fast error, in a hurry one by their mean; four contexts."""
+    n_experts = N_PREDICTIONS if in_haste else 2 * N_PREDICTIONS
     return new_model(_N_SLOTS, [65536 // n_experts] * n_experts + [3277] * 4, n_experts=n_experts, limit=80)
 
 
@@ -83,7 +83,7 @@ def _centre(state, k):
 
 @compiled
 def _set_contexts(state, model, k, centre, step, activity):
-    """Experts and slots for the difference to `centre`; `activity` is the mean size of the row's, in 1/256 of a step."""
+    """Experts and slots for the difference to `centre`; `activity` is the row's mean so far, in 1/256 of a step."""
     per_step = state.per_step[k]
     for e in range(N_PREDICTIONS):
         away = min(max(state.predictors.predictions[e] - centre, -_FAR), _FAR)
@@ -91,6 +91,10 @@ def _set_contexts(state, model, k, centre, step, activity):
         fast = state.fast[k, e] >> 6
         if k > 3:
             fast = (fast + ((activity * step) >> 8)) >> 1
+        if len(model.experts) == N_PREDICTIONS:
+            model.experts[e, 0] = place
+            model.experts[e, 1] = _ONE // max(((((state.slow[k, e] >> 6) + fast) >> 1) * 141 * per_step) >> 32, 10)
+            continue
         model.experts[2 * e, 0] = place
         model.experts[2 * e, 1] = _ONE // max((((state.slow[k, e] >> 6) * 141) * per_step) >> 32, 10)
         model.experts[2 * e + 1, 0] = place
@@ -124,10 +128,11 @@ def code_samples(
     n_rows, n = out.shape
     predictors, features = state.predictors, state.predictors.features
     next_factor, mean_change = 2, 0
+    most_rows = SELDOM if len(model.experts) == N_PREDICTIONS else REFACTOR
     for t in range(n_rows):
         if t >= next_factor:
             factorize(predictors)
-            next_factor = t + min(REFACTOR, max(1, t // 16))
+            next_factor = t + min(most_rows, max(1, t // 16))
         changes, n_changes, activity, share = 0, 0, 0, 65536 // min(t + 2, 50)
         for k in range(n):
             last = out[t - 1, k] if t > 0 else 0

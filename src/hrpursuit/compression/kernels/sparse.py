@@ -106,6 +106,7 @@ def code_sparse(
     they give, rows x sensors. A row without a reading has no codes.
     """
     n_rows, n = out.shape
+    n_atoms = len(state.levels)
     half = (1 << precision) >> 1
     for t in range(n_rows):
         if not _any_seen(seen, t):
@@ -113,7 +114,7 @@ def code_sparse(
         _code_row(coder, buffer, decoding, levels, t, state, use_model, level_model, n_nonzero)
         for i in range(n):
             out[t, i] = half
-        for k in range(n):
+        for k in range(n_atoms):
             size = state.levels[k] * step
             if size != 0:
                 for i in range(n):
