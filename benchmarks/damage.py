@@ -30,9 +30,9 @@ import pandas as pd
 from common import describe_machine, table, verdict
 
 from hrpursuit.compression import DamagedFile, Decoder, compress
-from hrpursuit.compression.container import MAGIC, MARKER, TRAILER
-from hrpursuit.compression.layout import Cursor, varint
-from hrpursuit.compression.scan import Feed, read_header
+from hrpursuit.compression.files.container import MAGIC, MARKER, TRAILER
+from hrpursuit.compression.files.layout import Cursor, varint
+from hrpursuit.compression.files.scan import Feed, read_header
 
 SECONDS, TIMES, START_SECONDS = 20, 4, 300
 ROWS, CHUNK_ROWS = 60, 16

@@ -1,4 +1,4 @@
-"""Whatever the table: a bound is never exceeded, no loss means bit for bit, an RMSE is kept, gaps stay where they are."""
+"""Whatever the table: a bound is never exceeded, no loss means bit for bit, an RMSE is kept, gaps stay."""
 
 import numpy as np
 import pytest

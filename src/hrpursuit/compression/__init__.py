@@ -3,7 +3,7 @@
 from hrpursuit.compression.codec import compress, decompress
 from hrpursuit.compression.description import ChunkDescription, Description, describe
 from hrpursuit.compression.errors import DamagedFile, DamagedFileWarning
-from hrpursuit.compression.listing import ChunkInfo
+from hrpursuit.compression.files.listing import ChunkInfo
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.stream import Encoder
 from hrpursuit.compression.targets import Target

@@ -4,11 +4,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from hrpursuit.compression.chunk_coder import ChunkCoder
-from hrpursuit.compression.columns import take_apart
-from hrpursuit.compression.container import Writer, fitting_chunk_rows, split_rows
+from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
 from hrpursuit.compression.errors import DamagedFileWarning
+from hrpursuit.compression.files.container import Writer, fitting_chunk_rows, split_rows
 from hrpursuit.compression.reader import Decoder
+from hrpursuit.compression.tables.columns import take_apart
 from hrpursuit.compression.targets import check_settings, choose_target
 
 

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hrpursuit.compression.container import VERSION
 from hrpursuit.compression.errors import DamagedFile, damage
+from hrpursuit.compression.files.container import VERSION
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.targets import Target
 

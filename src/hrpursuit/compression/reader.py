@@ -9,13 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from hrpursuit.compression.bounds import Bounds
-from hrpursuit.compression.chunk_decoder import ChunkDecoder
-from hrpursuit.compression.container import Frame
+from hrpursuit.compression.chunks.chunk_decoder import ChunkDecoder
 from hrpursuit.compression.errors import DamagedFile, damage
-from hrpursuit.compression.labels import Labels
-from hrpursuit.compression.listing import ChunkInfo, Stored, chunks_by_index, chunks_by_scan, labels_of_frame
-from hrpursuit.compression.scan import HOW_TO_GO_ON, Feed, Scan, read_header
+from hrpursuit.compression.files.container import Frame
+from hrpursuit.compression.files.listing import ChunkInfo, Stored, chunks_by_index, chunks_by_scan, labels_of_frame
+from hrpursuit.compression.files.scan import HOW_TO_GO_ON, Feed, Scan, read_header
+from hrpursuit.compression.tables.bounds import Bounds
+from hrpursuit.compression.tables.labels import Labels
 
 
 class Decoder:

@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from hrpursuit.compression.chunk_coder import ChunkCoder
-from hrpursuit.compression.columns import Schema, Table, take_apart
-from hrpursuit.compression.container import Writer, fitting_chunk_rows
-from hrpursuit.compression.dtypes import NUMPY
+from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
+from hrpursuit.compression.files.container import Writer, fitting_chunk_rows
+from hrpursuit.compression.tables.columns import Schema, Table, take_apart
+from hrpursuit.compression.tables.dtypes import NUMPY
 from hrpursuit.compression.targets import check_settings, choose_target
 
 

@@ -1,0 +1,1 @@
+"""What a chunk holds, and how readings come back from it."""

@@ -1,0 +1,58 @@
+"""Whole numbers become values: the only place where the decoder has floats."""
+
+import numpy as np
+
+from hrpursuit.compression.chunks.coding import Readings
+from hrpursuit.compression.chunks.settings import BY_FACTOR, CORRECTED, Settings
+
+
+def hand_over(settings: Settings, readings: Readings, dtypes: list[np.dtype]) -> list[np.ndarray]:
+    """Columns of these types, NaN where there is no reading. A whole number k becomes k / 10^decimals, one division in
+    double precision (or k * factor, one product), and then takes the type of the column.
+    """
+    n = readings.seen.shape[1]
+    fraction = 0 if settings.mode == CORRECTED else settings.fraction
+    columns = []
+    for j, dtype in enumerate(dtypes):
+        numbers = np.asarray(readings.values[:, j], dtype=np.int64)
+        divisor = 1.0
+        if fraction < 0:
+            numbers = numbers << -fraction
+        elif settings.rounded or dtype.kind in "biu":
+            numbers = (numbers + ((1 << fraction) >> 1)) >> fraction
+        else:
+            divisor = float(1 << fraction)
+        if settings.widths:
+            numbers = (numbers << settings.widths[j]) + np.asarray(readings.low[:, j], dtype=np.int64)
+        if settings.offsets:
+            numbers = numbers + settings.offsets[j]
+        decimals = settings.decimals[j if len(settings.decimals) == n else 0]
+        columns.append(_column(numbers, decimals, settings.factor, divisor, dtype, readings.seen[:, j] != 0))
+    return columns
+
+
+def _column(
+    numbers: np.ndarray, decimals: int, factor: float, divisor: float, dtype: np.dtype, seen: np.ndarray
+) -> np.ndarray:
+    if dtype.kind in "biu" and decimals == 0:
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return np.clip(numbers, max(low, -(2**63)), min(high, 2**63 - 1)).astype(dtype)
+    with np.errstate(over="ignore", under="ignore"):
+        values = numbers * (factor / divisor) if decimals == BY_FACTOR else numbers / (divisor * 10.0**decimals)
+    if dtype.kind in "biu":
+        values = np.rint(values)
+        low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
+        return _to_whole(values, low, high, dtype)
+    largest = float(np.finfo(dtype).max)
+    values = np.clip(values, -largest, largest)
+    with np.errstate(under="ignore"):
+        return np.where(seen, values, np.nan).astype(dtype)
+
+
+def _to_whole(values: np.ndarray, low: int, high: int, dtype: np.dtype) -> np.ndarray:
+    """Rounded values as integers of this type; the ends of 64 bits are no floats, so they are set as integers."""
+    inside = (values > float(low)) & (values < float(high))
+    whole = np.where(inside, values, 0.0).astype(np.int64 if low < 0 else np.uint64).astype(dtype)
+    whole[values <= float(low)] = low
+    whole[values >= float(high)] = high
+    return whole

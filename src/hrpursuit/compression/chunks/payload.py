@@ -1,0 +1,85 @@
+"""The bytes of a chunk: which columns are coded, which are kept as they are, single values beside, then the groups."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.files.layout import Cursor, varint, varints
+
+_EMPTY, _VERBATIM, _EXCEPTIONS = 1, 2, 4
+
+
+@dataclass
+class Payload:
+    """A chunk taken apart.
+
+    Attributes
+    ----------
+    empty, verbatim : array of bool
+        Columns without any value, and columns that are kept as they are.
+    verbatim_data : bytes
+    cells : array of int
+        Places (row times columns plus column, rising) of values that are kept bit for bit.
+    cell_data : bytes
+        Their bits, one after the other, lowest byte first.
+    groups : list of bytes
+        Those groups that have a column which is coded, in order.
+    """
+
+    empty: np.ndarray
+    verbatim: np.ndarray
+    verbatim_data: bytes = b""
+    cells: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    cell_data: bytes = b""
+    groups: list[bytes] = field(default_factory=list)
+
+    def to_bytes(self) -> bytes:
+        flags = (
+            _EMPTY * bool(self.empty.any())
+            | _VERBATIM * bool(self.verbatim.any())
+            | _EXCEPTIONS * bool(len(self.cells))
+        )
+        out = [bytes([flags])]
+        if self.empty.any():
+            out.append(np.packbits(self.empty).tobytes())
+        if self.verbatim.any():
+            out += [np.packbits(self.verbatim).tobytes(), varint(len(self.verbatim_data)), self.verbatim_data]
+        if len(self.cells):
+            out += [varint(len(self.cells)), varints(np.diff(self.cells, prepend=0).tolist()), self.cell_data]
+        for group in self.groups[:-1]:
+            out += [varint(len(group)), group]
+        return b"".join(out + self.groups[-1:])
+
+    @classmethod
+    def from_bytes(cls, data: bytes, n_rows: int, dtypes: list[np.dtype], groups: list[np.ndarray]) -> "Payload":
+        """Take a chunk apart; `groups` are the columns of each group."""
+        cursor, n = Cursor(data), len(dtypes)
+        flags = cursor.byte()
+        if flags > 7:
+            raise DamagedFile(f"a chunk has the unknown flags {flags}")
+        found = cls(_bits(cursor, n, flags & _EMPTY), np.zeros(n, dtype=bool))
+        if flags & _VERBATIM:
+            found.verbatim = _bits(cursor, n, True)
+            found.verbatim_data = cursor.take(cursor.varint())
+        if (found.empty & found.verbatim).any():
+            raise DamagedFile("a column is empty and has values")
+        if any(found.empty[j] and dtypes[j].kind in "biu" for j in range(n)):
+            raise DamagedFile("a column of whole numbers cannot be empty")
+        if flags & _EXCEPTIONS:
+            n_cells = cursor.varint(min(n_rows * n, cursor.left))
+            found.cells = np.cumsum([cursor.varint(n_rows * n) for _ in range(n_cells)], dtype=np.int64)
+            if n_cells and (found.cells[-1] >= n_rows * n or (np.diff(found.cells) <= 0).any()):
+                raise DamagedFile("values beside the coded ones have no place in the chunk")
+            found.cell_data = cursor.take(sum(dtypes[cell % n].itemsize for cell in found.cells.tolist()))
+        coded = [columns for columns in groups if not (found.empty | found.verbatim)[columns].all()]
+        for i in range(len(coded)):
+            found.groups.append(cursor.take(cursor.varint()) if i < len(coded) - 1 else cursor.rest())
+        cursor.end()
+        return found
+
+
+def _bits(cursor: Cursor, n: int, are_there: int | bool) -> np.ndarray:
+    if not are_there:
+        return np.zeros(n, dtype=bool)
+    return np.unpackbits(np.frombuffer(cursor.take((n + 7) // 8), dtype=np.uint8))[:n].astype(bool)

@@ -1,0 +1,111 @@
+"""Columns of any type bit for bit: what is left where readings are no short decimals.
+
+Columns of one item size are kept together: their bits as whole numbers, plain or as the change from the row before
+(exclusive or, or difference), split into byte planes, and packed by whichever of LZMA and deflate is shorter.
+"""
+
+import lzma
+import zlib
+
+import numpy as np
+
+from hrpursuit.compression.errors import DamagedFile, damage
+from hrpursuit.compression.files.layout import Cursor, deflated, inflated, varint
+
+_PLAIN, _XOR, _DELTA = range(3)
+_STORED, _DEFLATE, _LZMA = range(3)
+#: No packer makes its input smaller than this: a larger claim is refused before memory is taken.
+_MOST_TIMES_SMALLER = 8192
+
+
+def pack(columns: list[np.ndarray]) -> bytes:
+    """Pack columns of equal length, each of any bool, integer or float type of native byte order."""
+    out = []
+    for places in _groups([column.dtype for column in columns]):
+        out.append(_pack_bits(np.column_stack([_bits(columns[place]) for place in places])))
+    return b"".join(out)
+
+
+def unpack(data: bytes, n_rows: int, dtypes: list[np.dtype]) -> list[np.ndarray]:
+    """The columns that `pack` was given. Raises DamagedFile if the bytes are not its work."""
+    cursor = Cursor(data)
+    columns: list[np.ndarray] = [np.empty(0)] * len(dtypes)
+    with damage("a verbatim part"):
+        for places in _groups(dtypes):
+            bits = _unpack_bits(cursor, n_rows, len(places), dtypes[places[0]].itemsize)
+            for place, column in zip(places, bits.T, strict=True):
+                if dtypes[place].kind == "b" and column.size and column.max() > 1:
+                    raise DamagedFile("a truth value is neither 0 nor 1")
+                columns[place] = np.ascontiguousarray(column).view(dtypes[place])
+        cursor.end()
+    return columns
+
+
+def _groups(dtypes: list[np.dtype]) -> list[list[int]]:
+    """Places of the columns of one type, in order of the first of each; floats and integers do not mix well."""
+    groups: dict[np.dtype, list[int]] = {}
+    for place, dtype in enumerate(dtypes):
+        groups.setdefault(dtype, []).append(place)
+    return list(groups.values())
+
+
+def _bits(column: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(column).view(f"u{column.dtype.itemsize}")
+
+
+def _pack_bits(bits: np.ndarray) -> bytes:
+    changed = {_PLAIN: bits}
+    if len(bits) > 1:
+        changed[_XOR] = np.concatenate([bits[:1], bits[1:] ^ bits[:-1]])
+        changed[_DELTA] = np.concatenate([bits[:1], bits[1:] - bits[:-1]])
+    planes = {(way, by_row): _planes(change, by_row) for way, change in changed.items() for by_row in (False, True)}
+    way, by_row = min(planes, key=lambda key: len(zlib.compress(planes[key], 3)))
+    plain = planes[way, by_row]
+    packed = {_STORED: plain, _DEFLATE: deflated(plain), _LZMA: _lzma(plain)}
+    packer = min(packed, key=lambda key: len(packed[key]))
+    return bytes([way | by_row << 2 | packer << 3]) + varint(len(packed[packer])) + packed[packer]
+
+
+def _unpack_bits(cursor: Cursor, n_rows: int, n_columns: int, item: int) -> np.ndarray:
+    method, data = cursor.byte(), cursor.take(cursor.varint())
+    way, by_row, packer = method & 3, bool(method & 4), method >> 3
+    size = n_rows * n_columns * item
+    if way > _DELTA or packer > _LZMA:
+        raise DamagedFile(f"a verbatim part is packed in the unknown way {method}")
+    if size > _MOST_TIMES_SMALLER * (len(data) + 1):
+        raise DamagedFile(f"{len(data)} bytes cannot hold {n_rows} rows of {n_columns} columns")
+    plain = data if packer == _STORED else inflated(data, size) if packer == _DEFLATE else _unlzma(data, size)
+    if len(plain) != size:
+        raise DamagedFile(f"a verbatim part has {len(plain)} bytes instead of {size}")
+    shape = (item, n_rows, n_columns) if by_row else (item, n_columns, n_rows)
+    order = (1, 2, 0) if by_row else (2, 1, 0)
+    planes = np.frombuffer(plain, np.uint8).reshape(shape).transpose(order)
+    bits = np.ascontiguousarray(planes).view(f"<u{item}")[..., 0].astype(f"=u{item}", copy=False)
+    if way == _XOR:
+        return np.bitwise_xor.accumulate(bits, axis=0)
+    return np.cumsum(bits, axis=0, dtype=bits.dtype) if way == _DELTA else bits
+
+
+def _planes(bits: np.ndarray, by_row: bool) -> bytes:
+    """All lowest bytes, then all second lowest, ...; within a plane row by row or column by column."""
+    item = bits.dtype.itemsize
+    octets = np.ascontiguousarray(bits.astype(f"<u{item}", copy=False)).view(np.uint8).reshape(*bits.shape, item)
+    return octets.transpose((2, 0, 1) if by_row else (2, 1, 0)).tobytes()
+
+
+def _filters(size: int) -> list[dict]:
+    """Both sides know the size, so the dictionary needs no byte; it is no larger than the data."""
+    window = max(4096, min(1 << max(size - 1, 1).bit_length(), 1 << 24))
+    return [{"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": window, "pb": 0, "lp": 0, "lc": 3}]
+
+
+def _lzma(plain: bytes) -> bytes:
+    return lzma.compress(plain, lzma.FORMAT_RAW, filters=_filters(len(plain)))
+
+
+def _unlzma(data: bytes, size: int) -> bytes:
+    unpacker = lzma.LZMADecompressor(lzma.FORMAT_RAW, filters=_filters(size))
+    plain = unpacker.decompress(data, size + 1)
+    if not unpacker.eof or unpacker.unused_data:
+        raise DamagedFile("a verbatim part does not end where it should")
+    return plain

@@ -1,0 +1,104 @@
+"""Columns as whole numbers: how many decimals their values have, and which values are none of these."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hrpursuit.compression.chunks.settings import MOST_DECIMALS
+
+_EXACT = 2.0**53  # floats count whole numbers up to here
+_PROBE = 32  # values that are looked at first
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column taken apart.
+
+    Attributes
+    ----------
+    given : array
+        As it came.
+    seen : array of bool
+        Readings that are coded; the others are gaps or exceptions.
+    exceptions : array of int
+        Rows whose value is kept bit for bit beside the coded ones.
+    decimals : int or None
+        All readings that are coded are whole numbers over 10^decimals; None if they are not.
+    whole : array of int64 or None
+        These whole numbers, 0 where there is none.
+    """
+
+    given: np.ndarray
+    seen: np.ndarray
+    exceptions: np.ndarray
+    decimals: int | None
+    whole: np.ndarray | None
+
+    @property
+    def values(self) -> np.ndarray:
+        """Readings as float64, 0 where there is none."""
+        return np.where(self.seen, self.given, 0).astype(np.float64)
+
+
+def take_apart(column: np.ndarray, lossless: bool) -> Column:
+    """Gaps, exceptions and decimals of a column. Infinities are exceptions; without loss so are negative zeros, unusual
+    NaN and the few values that have more decimals than the rest.
+    """
+    if column.dtype.kind in "biu":
+        seen = np.ones(len(column), dtype=bool)
+        is_wide = column.dtype == np.uint64 and len(column) and int(column.max()) > 2**62
+        is_wide = is_wide or (
+            column.dtype == np.int64 and len(column) and max(-int(column.min()), int(column.max())) > 2**62
+        )
+        whole = None if is_wide else column.astype(np.int64)
+        return Column(column, seen, np.zeros(0, dtype=np.int64), None if is_wide else 0, whole)
+    seen = np.isfinite(column)
+    odd = np.isinf(column)
+    if lossless:
+        odd |= np.isnan(column) & ~_is_plain_nan(column)
+        odd |= (column == 0) & np.signbit(column)
+        seen &= ~odd
+    found = _find_decimals(column[seen], len(column) // 50 if lossless else 0)
+    if found is None:
+        return Column(column, seen, np.flatnonzero(odd), None, None)
+    decimals, numbers, fits = found
+    whole = np.zeros(len(column), dtype=np.int64)
+    whole[seen] = np.where(fits, numbers, 0)
+    places = np.flatnonzero(seen)[~fits]
+    odd[places], seen[places] = True, False
+    return Column(column, seen, np.flatnonzero(odd), decimals, whole)
+
+
+def _is_plain_nan(column: np.ndarray) -> np.ndarray:
+    bits = f"u{column.dtype.itemsize}"
+    return np.ascontiguousarray(column).view(bits) == np.array(np.nan, dtype=column.dtype).view(bits)
+
+
+def _find_decimals(values: np.ndarray, n_odd: int) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Fewest decimals that all but `n_odd` values have, their whole numbers, and which values fit; with two more
+    decimals at most, if then all fit.
+    """
+    best = None
+    for decimals in range(MOST_DECIMALS + 1):
+        if best is not None and decimals > best[0] + 2:
+            break
+        probe = values[:: max(1, len(values) // _PROBE)][:_PROBE]
+        if np.count_nonzero(~_whole(probe, decimals)[1]) > n_odd:
+            continue
+        numbers, fits = _whole(values, decimals)
+        n_left = np.count_nonzero(~fits)
+        if n_left == 0:
+            return decimals, numbers.astype(np.int64), fits
+        if best is None and n_left <= n_odd:
+            best = decimals, np.where(fits, numbers, 0).astype(np.int64), fits
+    return best
+
+
+def _whole(values: np.ndarray, decimals: int) -> tuple[np.ndarray, np.ndarray]:
+    """Nearest whole numbers to values times 10^decimals, and where the way back gives the same value."""
+    power = 10.0**decimals
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = np.rint(values.astype(np.float64) * power)
+        fits = np.abs(numbers) <= _EXACT
+        numbers = np.where(fits, numbers, 0)
+        return numbers, fits & ((numbers / power).astype(values.dtype) == values)

@@ -1,0 +1,203 @@
+"""Columns made ready for the coder: as whole numbers in the unit that the target allows."""
+
+import math
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hrpursuit.compression.chunks.coding import Readings
+from hrpursuit.compression.chunks.settings import BY_FACTOR, MOST_SCALE, SAMPLES, TRANSFORM, Settings
+from hrpursuit.compression.encoding.decimals import Column
+from hrpursuit.compression.kernels.compiled import as_integers, integers
+from hrpursuit.compression.kernels.samples import LIMIT
+
+FRACTION = 6  # bits below whole numbers, where there is room
+_WHOLE = 2.0**60  # whole numbers in one unit for all columns
+_TOO_MANY = 2.0**50  # units that a reading is away from zero
+_ALL_NOISE = 40  # bits of a column that would be sent as they are: it is then better kept as it is
+_NOISE = 24  # a change of so many steps is noise below its highest bits
+_SEASONS = (24, 7, 12, 48, 96, 144, 288)
+_PER_BOUND = 16  # units to the bound on the error, for readings that are no decimals
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A group of columns to be coded. For a target on the RMSE the step is still open."""
+
+    settings: Settings
+    readings: Readings
+    columns: list[Column]
+    unit: float = 1.0  # of `readings.values`, in the unit of the table
+
+
+def fits_whole(column: Column) -> bool:
+    """Whether the whole numbers of a column can be coded without loss."""
+    return column.whole is not None and _range(column.whole, column.seen, 1)[1] <= _ALL_NOISE
+
+
+def without_loss(columns: list[Column]) -> Draft:
+    """Whole numbers as they are."""
+    return _grid(
+        columns, [np.asarray(column.whole) for column in columns], [column.decimals or 0 for column in columns], [1]
+    )
+
+
+def fits_bound(column: Column, max_error: float) -> bool:
+    """Whether readings can be counted in units of the bound."""
+    size = np.abs(column.values).max(initial=0.0)
+    return fits_whole(column) or bool(size / max_error < _TOO_MANY)
+
+
+def within(columns: list[Column], max_error: float) -> Draft:
+    """Whole numbers in steps of at most twice the bound."""
+    ways = [_by_decimals(column, max_error) for column in columns]
+    rest = [column for column, way in zip(columns, ways, strict=True) if way is None]
+    reach = max((np.abs(column.values).max(initial=0.0) for column in rest), default=0.0) / max_error
+    per_bound = _PER_BOUND if reach * _PER_BOUND < LIMIT else 0
+    factor = max_error / _PER_BOUND if per_bound else 1.998 * max_error
+    numbers, decimals, steps = [], [], []
+    for column, way in zip(columns, ways, strict=True):
+        if way is None:
+            numbers.append(np.rint(column.values / factor).astype(np.int64))
+            decimals.append(BY_FACTOR)
+            steps.append(2 * per_bound - 1 if per_bound else 1)
+        else:
+            numbers.append(np.asarray(column.whole))
+            decimals.append(column.decimals or 0)
+            steps.append(way)
+    return _grid(columns, numbers, decimals, steps, factor)
+
+
+def _by_decimals(column: Column, max_error: float) -> int | None:
+    """Step in whole numbers of a column of decimals; None if these are too fine for the bound, or there are none."""
+    if column.whole is None or column.decimals is None:
+        return None
+    bound = math.floor(max_error * 10**column.decimals * (1 + 1e-12))
+    size = int(np.abs(column.whole).max(initial=0))
+    if bound >= 1 and size >= LIMIT:
+        return None if size < _TOO_MANY * max_error * 10**column.decimals else 1
+    return 2 * min(bound, LIMIT) + 1  # nothing is further away from anything
+
+
+def fits_unit(columns: list[Column], unit: float) -> bool:
+    """Whether readings can be counted in this unit, and are not finer than whole numbers anyway."""
+    places = [column.decimals for column in columns]
+    if all(place is not None for place in places) and unit <= 10.0 ** -max(place or 0 for place in places):
+        return False
+    return all(np.abs(column.values).max(initial=0.0) < _TOO_MANY * unit for column in columns)
+
+
+def on_grid(columns: list[Column], unit: float) -> Draft:
+    """Multiples of the unit, nearest to the readings."""
+    numbers = [np.rint(column.values / unit).astype(np.int64) for column in columns]
+    return _grid(columns, numbers, [BY_FACTOR], [1], unit)
+
+
+def for_rmse(columns: list[Column]) -> Draft:
+    """All columns in one unit, with bits below it, for steps of any size."""
+    seen = np.column_stack([column.seen for column in columns])
+    exact, decimals = _by_common_decimals(columns)
+    factor, unit = 1.0, 10.0**-decimals
+    if decimals == BY_FACTOR:
+        factor = unit = float(np.abs(exact).max(initial=0.0)) / 1000
+        exact = exact / factor
+    largest, fraction = float(np.abs(exact).max(initial=0.0)), FRACTION
+    while largest * 2.0**fraction > LIMIT:
+        fraction -= 1
+    values = np.floor(exact * 2.0**fraction + 0.5).astype(np.int64)
+    settings = Settings(
+        TRANSFORM, (decimals,), (1,), fraction, factor, keep_positive=bool(values.min(initial=0) >= 0), rounded=False
+    )
+    return Draft(settings, Readings(values, as_integers(seen), integers((0, 0))), columns, unit * 2.0**-fraction)
+
+
+def _by_common_decimals(columns: list[Column]) -> tuple[np.ndarray, int]:
+    """Whole numbers over one power of ten, and its exponent; the readings and BY_FACTOR where there are none."""
+    if all(column.whole is not None for column in columns):
+        most = max(column.decimals or 0 for column in columns)
+        exact = np.column_stack(
+            [np.asarray(column.whole) * 10.0 ** (most - (column.decimals or 0)) for column in columns]
+        )
+        if np.abs(exact).max(initial=0.0) < _WHOLE:
+            return exact, most
+    return np.column_stack([column.values for column in columns]), BY_FACTOR
+
+
+def as_samples(draft: Draft) -> Draft:
+    """The same readings for sample coding."""
+    values, seen = draft.readings.values, draft.readings.seen != 0
+    settings = replace(draft.settings, mode=SAMPLES, scales=_scales(values, seen), season=_season(values, seen))
+    return replace(draft, settings=settings)
+
+
+def _grid(columns: list[Column], numbers: list[np.ndarray], decimals: list[int], steps: list[int],
+          factor: float = 1.0) -> Draft:  # fmt: skip
+    n_rows, n = len(columns[0].seen), len(columns)
+    seen = np.column_stack([column.seen for column in columns])
+    steps = list(np.resize(steps, n))
+    ranges = [_range(number, column.seen, step) for number, column, step in zip(numbers, columns, steps, strict=True)]
+    offsets, widths = np.array([r[0] for r in ranges], dtype=np.int64), np.array([r[1] for r in ranges], dtype=np.int64)
+    whole = np.where(seen, np.column_stack(numbers) - offsets, 0)
+    low = whole & ((1 << widths) - 1) if widths.any() else np.zeros((0, 0), dtype=np.int64)
+    whole >>= widths
+    fraction, largest = FRACTION, int(np.abs(whole).max(initial=0))
+    while fraction > 0 and largest << fraction > LIMIT:
+        fraction -= 1
+    values = whole << fraction
+    settings = Settings(
+        SAMPLES,
+        _short(decimals),
+        _short([int(step) << fraction for step in steps]),
+        fraction,
+        factor,
+        keep_positive=bool(n_rows == 0 or values.min() >= 0),
+        offsets=tuple(offsets.tolist()) if offsets.any() else (),
+        widths=tuple(widths.tolist()) if widths.any() else (),
+        grain=True,
+        scales=_scales(values, seen),
+        season=_season(values, seen),
+    )
+    return Draft(settings, Readings(as_integers(values), as_integers(seen), as_integers(low)), columns, factor)
+
+
+def _short(entries: list[int]) -> tuple[int, ...]:
+    return tuple(entries) if len(set(entries)) > 1 else (int(entries[0]),)
+
+
+def _range(numbers: np.ndarray, seen: np.ndarray, step: int) -> tuple[int, int]:
+    """What is taken off a column, and how many of its lowest bits are sent as they are."""
+    if not seen.any():
+        return 0, 0
+    inside = numbers[seen]
+    low, high = int(inside.min()), int(inside.max())
+    offset = 0 if max(-low, high) < LIMIT else (low + high) // 2
+    size = max(offset - low, high - offset)
+    width = max(size.bit_length() - 16, 0)
+    if step == 1 and len(inside) > 1:
+        change = float(np.abs(np.diff(inside.astype(np.float64))).mean())
+        if change > 2 * _NOISE:
+            width = max(width, int(math.log2(change / _NOISE)))
+    return offset, width
+
+
+def _season(values: np.ndarray, seen: np.ndarray) -> int:
+    """Rows after which readings repeat best: a day of them, mostly, by the hour or oftener."""
+    changes = {}
+    for season in _SEASONS:
+        both = seen[season:] & seen[:-season]
+        if np.count_nonzero(both) > 2 * values.shape[1]:
+            changes[season] = float(np.abs(values[season:] - values[:-season])[both].mean())
+    best = min(changes, key=lambda season: changes[season], default=_SEASONS[0])
+    return best if best in changes and changes[best] < 0.9 * changes.get(_SEASONS[0], np.inf) else _SEASONS[0]
+
+
+def _scales(values: np.ndarray, seen: np.ndarray) -> tuple[int, ...]:
+    """Twice the mean change of a column from row to row; one for all where they are alike."""
+    both = seen[1:] & seen[:-1]
+    counts = both.sum(axis=0)
+    sums = np.abs(np.diff(values.astype(np.float64), axis=0) * both).sum(axis=0)
+    common = 2 * sums.sum() / counts.sum() if counts.sum() else 64.0
+    each = np.where(counts > 0, 2 * sums / np.maximum(counts, 1), common)
+    if each.max() > 16 * max(each.min(), 4.0):
+        return tuple(int(scale) for scale in np.clip(each, 4, MOST_SCALE))
+    return (int(min(max(common, 4), MOST_SCALE)),)

@@ -1,0 +1,88 @@
+"""A chunk before it is coded: its columns taken apart, and sorted by how they can be kept."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hrpursuit.compression.chunks.bases import Group
+from hrpursuit.compression.chunks.payload import Payload
+from hrpursuit.compression.chunks.verbatim import pack
+from hrpursuit.compression.encoding.decimals import Column, take_apart
+from hrpursuit.compression.encoding.drafts import fits_bound, fits_whole
+from hrpursuit.compression.encoding.pieces import Piece, Trial
+from hrpursuit.compression.targets import Target
+
+
+class OpenChunk:
+    """Columns of a chunk, the pieces of it that are to be coded, and the columns that are not."""
+
+    def __init__(
+        self, columns: list[np.ndarray], groups: list[Group], target: Target, verbatim: frozenset[int] = frozenset()
+    ) -> None:
+        self.given, self.groups, self.target = columns, groups, target
+        self.n_rows = len(columns[0]) if columns else 0
+        self.columns = [take_apart(column, target.kind == "lossless") for column in columns]
+        self.is_empty = np.array(
+            [column.given.dtype.kind == "f" and _is_empty(column) for column in self.columns], bool
+        )
+        self.is_verbatim = np.array(
+            [
+                not empty and (place in verbatim or not _can_be_coded(column, target))
+                for place, (column, empty) in enumerate(zip(self.columns, self.is_empty, strict=True))
+            ],
+            dtype=bool,
+        )
+        self.places: list[list[int]] = []  # columns of each piece
+        self.pieces: list[Piece] = []
+        for group in groups:
+            coded = ~(self.is_empty | self.is_verbatim)[group.columns]
+            if coded.any():
+                places = group.columns[coded] if group.basis.is_adaptive else group.columns
+                self.places.append(places.tolist())
+                self.pieces.append(Piece([self._member(place) for place in places], group.basis))
+
+    def _member(self, place: int) -> Column:
+        """A column as its piece sees it: in a basis that was sent all columns take part, as gaps if need be."""
+        column = self.columns[place]
+        if not self.is_verbatim[place]:
+            return column
+        nothing = np.zeros(self.n_rows, dtype=np.int64)
+        return replace(column, seen=nothing.astype(bool), whole=nothing, decimals=0)
+
+    def keeping(self, places: list[int]) -> "OpenChunk":
+        """The same chunk with these columns, too, kept as they are."""
+        verbatim = frozenset(places) | frozenset(np.flatnonzero(self.is_verbatim).tolist())
+        return OpenChunk(self.given, self.groups, self.target, verbatim)
+
+    def to_bytes(self, trials: list[Trial]) -> bytes:
+        """The payload, with a trial for each piece."""
+        payload = Payload(self.is_empty, self.is_verbatim, groups=[trial.data for trial in trials])
+        kept = np.flatnonzero(self.is_verbatim)
+        payload.verbatim_data = pack([self.given[place] for place in kept]) if len(kept) else b""
+        n = len(self.columns)
+        odd = [
+            (int(row) * n + place, self.given[place][row])
+            for place, column in enumerate(self.columns)
+            if not self.is_verbatim[place]
+            for row in column.exceptions
+        ]
+        odd.sort(key=lambda cell: cell[0])
+        payload.cells = np.array([cell for cell, _ in odd], dtype=np.int64)
+        payload.cell_data = b"".join(value.tobytes() for _, value in odd)
+        return payload.to_bytes()
+
+
+def _is_empty(column: Column) -> bool:
+    return not column.seen.any() and not len(column.exceptions)
+
+
+def _can_be_coded(column: Column, target: Target) -> bool:
+    if len(column.exceptions) > 2 + len(column.given) // 20:
+        return False
+    if not column.seen.any() and column.given.dtype.kind == "f":
+        return len(column.exceptions) > 0
+    if target.kind == "lossless":
+        return fits_whole(column)
+    if target.kind == "max_error":
+        return fits_bound(column, target.amount)
+    return column.whole is not None or column.given.dtype.kind == "f"

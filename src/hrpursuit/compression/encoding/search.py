@@ -1,0 +1,227 @@
+"""The encoder's choices: which way to code, in which step, at which price of a bit. A decoder knows none of them."""
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hrpursuit.compression.chunks.settings import CORRECTED, MOST_STEP, SAMPLES, TRANSFORM
+from hrpursuit.compression.encoding.drafts import Draft, as_samples, fits_unit, for_rmse, on_grid, within, without_loss
+from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
+
+_PRICE = {TRANSFORM: 0.11, SAMPLES: 0.14}
+_OTHER_PRICES = {TRANSFORM: (0.095, 0.125, 0.14, 0.16, 0.08), SAMPLES: (0.12, 0.17, 0.1, 0.2)}
+_FIRST_STEP = {TRANSFORM: 2.2, SAMPLES: 3.2}  # in units of the error that is wanted
+_RATIOS = (1.1, 1.35, 1.65, 2.0, 2.4, 0.9)  # of the step below a correction to the step of the correction
+_SMALLEST_STEP = 4  # units of the coder: below, whole multiples of a unit are as good
+_N_FILLS = {"fast": 1, "default": 3}  # of gaps, in transform coding
+_ENOUGH_ROWS = 3000  # to choose by
+
+
+@dataclass(frozen=True)
+class Choice:
+    """Mode, step in the unit of the table (or ratio to the bound), price of a bit."""
+
+    mode: int
+    step: float
+    price: float
+
+
+def lossless(piece: Piece, effort: str = "default") -> Trial:
+    """One piece without loss."""
+    return encode(_paced(without_loss(piece.columns), effort), piece.basis)
+
+
+def _paced(draft: Draft, effort: str) -> Draft:
+    return replace(draft, settings=replace(draft.settings, in_haste=effort == "fast"))
+
+
+def bounded(piece: Piece, max_error: float, choice: Choice, effort: str) -> Trial:
+    """One piece within the bound, as chosen; as samples where nothing else is possible."""
+    draft = _paced(within(piece.columns, max_error), effort)
+    if choice.mode == CORRECTED and _can_correct(draft):
+        draft = _corrected(draft, choice.step)
+    return encode(draft, piece.basis, choice.price, _N_FILLS[effort])
+
+
+def choose_bounded(pieces: Sequence[Piece], max_error: float, effort: str) -> Choice:
+    """Samples, or transform and correction in which step: whatever is shortest on a few pieces."""
+    tried = _few(pieces)
+    sizes: dict[Choice, int] = {}
+
+    def best_of(choices: list[Choice]) -> Choice:
+        """Of these and all before; those left that follow two which are worse are not tried."""
+        n_worse = 0
+        for choice in choices:
+            least = min(sizes.values(), default=sys.maxsize)
+            sizes[choice] = sum(len(bounded(piece, max_error, choice, effort).data) for piece in tried)
+            n_worse += sizes[choice] >= least
+            if n_worse == 2:
+                break
+        return min(sizes, key=lambda choice: sizes[choice])
+
+    samples = Choice(SAMPLES, 1.0, 0.0)
+    if not any(_can_correct(within(piece.columns, max_error)) for piece in tried):
+        return samples
+    price = _PRICE[TRANSFORM]
+    ratios = _RATIOS[1:4:2] if effort == "fast" else _RATIOS
+    best = best_of([samples, *(Choice(CORRECTED, ratio, price) for ratio in ratios)])
+    if best.mode == CORRECTED and effort != "fast":
+        best = best_of([replace(best, step=best.step * 1.1), replace(best, step=best.step * 0.92)])
+        best = best_of([replace(best, price=0.14), replace(best, price=0.08)])
+    return best
+
+
+def _can_correct(draft: Draft) -> bool:
+    settings = draft.settings
+    return (
+        not settings.offsets
+        and not settings.widths
+        and len(settings.decimals) == len(settings.steps) == 1
+        and settings.steps[0] >> settings.fraction >= 7
+    )
+
+
+def _corrected(draft: Draft, ratio: float) -> Draft:
+    step = draft.settings.steps[0]
+    settings = replace(
+        draft.settings, mode=CORRECTED, bound=step >> draft.settings.fraction,
+        steps=(min(max(round(step * ratio), 1), MOST_STEP),),
+    )  # fmt: skip
+    return replace(draft, settings=settings)
+
+
+def _few(pieces: Sequence[Piece]) -> list[Piece]:
+    """All pieces, or some that lie evenly, with as many rows as are enough."""
+    n_rows = sum(len(piece.columns[0].seen) for piece in pieces)
+    n_few = max(1, min(len(pieces), math.ceil(len(pieces) * _ENOUGH_ROWS / max(n_rows, 1))))
+    places = np.linspace(0, len(pieces) - 1, n_few + 2)[1:-1] if n_few < len(pieces) else range(len(pieces))
+    return [pieces[int(place)] for place in places]
+
+
+class RmseSearch:
+    """Finds the shortest code whose RMSE, over all pieces together, is at most `error` (in the unit of the table)."""
+
+    def __init__(self, pieces: Sequence[Piece], error: float, effort: str) -> None:
+        self.pieces, self.error, self.effort = pieces, error, effort
+        self.tried = _few(pieces)
+        self.n_fills = _N_FILLS[effort]
+        self.unit = max(error, 1e-300)
+
+    def run(self, piece: Piece, choice: Choice) -> Trial | None:
+        """One piece as chosen; None where the step is too fine for this way."""
+        draft = for_rmse(piece.columns)
+        step = round(choice.step / draft.unit)
+        if not _SMALLEST_STEP <= step <= MOST_STEP:
+            return None
+        draft = replace(draft, settings=replace(draft.settings, steps=(step,)))
+        return encode(
+            draft if choice.mode == TRANSFORM else _paced(as_samples(draft), self.effort),
+            piece.basis,
+            choice.price,
+            self.n_fills,
+        )
+
+    def measure(self, choice: Choice) -> tuple[int, float] | None:
+        """Bytes and error (1 is what is wanted) on the pieces that are tried."""
+        n_bytes, squares, count = 0, 0.0, 0
+        for piece in self.tried:
+            trial = self.run(piece, choice)
+            if trial is None:
+                return None
+            n_bytes += len(trial.data)
+            squares += trial.squared_error(piece, self.unit)
+            count += piece.n_readings
+        return n_bytes, math.sqrt(squares / max(count, 1))
+
+    def best_choice(self, first: Choice | None) -> Choice | None:
+        """The shortest of all ways that keep the error; with a first choice, from an earlier chunk, only its step is
+        sought.
+        """
+        if first is not None:
+            again = self._largest_step(first.mode, first.price, first.step, 4)
+            return first if again is None else again[1]
+        found = {}
+        for mode in (TRANSFORM, SAMPLES):
+            step = self._largest_step(
+                mode, _PRICE[mode], _FIRST_STEP[mode] * self.error, 4 if self.effort == "fast" else 7
+            )
+            if step is not None:
+                found[mode] = step
+        if not found:
+            return None
+        mode = min(found, key=lambda key: found[key][0])
+        best = found[mode]
+        if self.effort != "fast":
+            for price in _OTHER_PRICES[mode]:
+                other = self._largest_step(mode, price, best[1].step, 4)
+                if other is not None and other[0] < best[0]:
+                    best = other
+        return best[1]
+
+    def _largest_step(self, mode: int, price: float, step: float, n_runs: int) -> tuple[int, Choice] | None:
+        """By regula falsi on log step and log error."""
+        best: tuple[int, Choice] | None = None
+        below: tuple[float, float] | None = None
+        above: tuple[float, float] | None = None
+        for _ in range(n_runs):
+            choice = Choice(mode, step, price)
+            measured = self.measure(choice)
+            if measured is None:
+                break
+            n_bytes, error = measured
+            place = math.log(step), math.log(max(error, 1e-9))
+            if error <= 1:
+                if best is None or n_bytes < best[0]:
+                    best = n_bytes, choice
+                below = place
+                if error > 0.9985:
+                    break
+            else:
+                above = place
+            step = math.exp(_next_step(below, above, place))
+        return best
+
+
+def _next_step(
+    below: tuple[float, float] | None, above: tuple[float, float] | None, last: tuple[float, float]
+) -> float:
+    """Log step where the log error may be just below zero."""
+    aim = -0.0005
+    if below is None or above is None or above[1] - below[1] < 1e-9 or above[0] <= below[0]:
+        return last[0] + 1.25 * (aim - last[1]) + (-0.002 if last[1] > 0 else 0.002)
+    share = (aim - below[1]) / (above[1] - below[1])
+    return below[0] + min(max(share, 0.1), 0.9) * (above[0] - below[0])
+
+
+def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Trial], Choice | None] | None:
+    """All pieces, the error kept over all of them, and the choice that did it; in multiples of a unit where steps would
+    be too fine. None if neither keeps it.
+    """
+    choice = search.best_choice(first)
+    for _ in range(5):
+        trials = [search.run(piece, choice) for piece in search.pieces] if choice is not None else [None]
+        coded = [trial for trial in trials if trial is not None]
+        if choice is None or len(coded) < len(trials):
+            break
+        error = _error_of(coded, search)
+        if error <= 1:
+            return coded, choice
+        choice = replace(choice, step=choice.step * (0.998 / error) ** 1.2)
+    unit = search.error * math.sqrt(12) * 0.995
+    for _ in range(3):
+        if not all(fits_unit(piece.columns, unit) for piece in search.pieces):
+            return None
+        coded = [encode(_paced(on_grid(piece.columns, unit), search.effort), piece.basis) for piece in search.pieces]
+        if _error_of(coded, search) <= 1:
+            return coded, None
+        unit *= 0.8
+    return None
+
+
+def _error_of(trials: list[Trial], search: RmseSearch) -> float:
+    count = sum(piece.n_readings for piece in search.pieces)
+    squares = sum(t.squared_error(piece, search.unit) for t, piece in zip(trials, search.pieces, strict=True))
+    return math.sqrt(squares / max(count, 1))

@@ -1,0 +1,1 @@
+"""Tables taken apart into columns, names and labels, and put together again."""

@@ -1,0 +1,167 @@
+"""A table as columns and a description of everything else, and back."""
+
+import json
+import sys
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.compression.errors import damage
+from hrpursuit.compression.files.layout import Cursor, shorter, text, unpacked
+from hrpursuit.compression.tables.dtypes import NUMPY, check_type, coded_type, from_coded, to_coded
+from hrpursuit.compression.tables.labels import LabelKind, Labels, labels_of
+from hrpursuit.compression.tables.names import Names
+from hrpursuit.rows.optional import needed
+
+MAX_COLUMNS = 2**20
+MAX_DESCRIPTION = 2**26
+_PLAIN_JSON = (str, int, float, bool, type(None))
+
+
+@dataclass(frozen=True)
+class Schema:
+    """What a table is, apart from its readings: types, names, kind of labels, attributes."""
+
+    kinds: list[str]
+    names: Names | None = None
+    labels: LabelKind = field(default_factory=LabelKind)
+    attrs: dict[str, Any] = field(default_factory=dict)
+    kind_if_empty: str = "float64"  # an array without columns has a type all the same
+
+    @property
+    def is_frame(self) -> bool:
+        return self.names is not None
+
+    @property
+    def coded_types(self) -> list[np.dtype]:
+        return [coded_type(kind) for kind in self.kinds]
+
+    def to_bytes(self) -> bytes:
+        """Names, labels and attributes; nothing for a plain array."""
+        if self.names is None:
+            return b""
+        attrs = json.dumps(self.attrs, separators=(",", ":")) if self.attrs else ""
+        data = self.names.to_bytes() + self.labels.to_bytes() + text(attrs)
+        if len(data) > MAX_DESCRIPTION:
+            raise ValueError(f"names and attrs take {len(data)} bytes, at most {MAX_DESCRIPTION} are possible.")
+        return shorter(data)
+
+    @classmethod
+    def read(cls, data: bytes, n_columns: int) -> "Schema":
+        """What `to_bytes` gave, if it was not nothing; the types of the columns are for the caller to add."""
+        with damage("the description of the table"):
+            cursor = Cursor(unpacked(data, MAX_DESCRIPTION))
+            names, labels, attrs = Names.read(cursor, n_columns), LabelKind.read(cursor), cursor.text()
+            cursor.end()
+            schema = cls([], names, labels, json.loads(attrs) if attrs else {})
+            if not isinstance(schema.attrs, dict):
+                raise ValueError("the attributes are no dictionary")
+        return schema
+
+    def check_builds(self) -> None:
+        """Raise DamagedFile now, rather than at the first chunk, if pandas does not take names, zone or frequency."""
+        if self.names is not None:
+            with damage("the description of the table"):
+                self.build([np.empty(0, dtype) for dtype in self.coded_types], self.labels.decode(b"", 0, 0), 0)
+
+    def build(self, columns: list[np.ndarray], labels: Labels, n_rows: int) -> Any:
+        """A table of these columns: an array or a DataFrame."""
+        same = len(set(self.kinds)) <= 1 and all(kind in NUMPY for kind in self.kinds)
+        if self.names is None:
+            dtype = columns[0].dtype if columns else np.dtype(self.kind_if_empty)
+            out = np.empty((n_rows, len(columns)), dtype)
+            for place, column in enumerate(columns):
+                out[:, place] = column
+            return out
+        pandas = needed("pandas", "Tables with names", "experiments")
+        index = self.labels.index(labels)
+        if same and columns:
+            frame = pandas.DataFrame(np.array(columns).T, index=index, copy=False)
+        else:
+            parts = {i: from_coded(c, k, pandas) for i, (c, k) in enumerate(zip(columns, self.kinds, strict=True))}
+            frame = pandas.DataFrame(parts, index=index)
+        frame.columns = self.names.index()
+        frame.attrs = json.loads(json.dumps(self.attrs))
+        return frame
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table taken apart."""
+
+    schema: Schema
+    columns: list[np.ndarray]
+    labels: Labels
+    n_rows: int
+
+    def rows(self, start: int, stop: int) -> "Table":
+        """Some of the rows, as views."""
+        labels = None if self.labels is None else self.labels[start:stop]
+        stop = min(stop, self.n_rows)
+        return replace(self, columns=[c[start:stop] for c in self.columns], labels=labels, n_rows=stop - start)
+
+
+def take_apart(table: Any) -> Table:
+    """Columns, labels and description of an array-like or a DataFrame. Raises ValueError at what cannot be stored."""
+    pandas = sys.modules.get("pandas")  # whoever has a DataFrame has imported it
+    if pandas is not None and isinstance(table, pandas.DataFrame):
+        return _take_frame_apart(table)
+    if pandas is not None and isinstance(table, pandas.Series):
+        raise ValueError("a table has rows and columns; got a Series: give series.to_frame().")
+    if isinstance(table, np.ma.MaskedArray):
+        raise ValueError("got a masked array; give its gaps as NaN: table.astype(float).filled(numpy.nan).")
+    try:
+        values = np.asarray(table)
+    except ValueError as error:
+        raise ValueError(f"a table must have rows of equal length: {error}") from error
+    if values.ndim != 2:
+        hint = (
+            " For one sensor give table.reshape(-1, 1), for one row table.reshape(1, -1)." if values.ndim == 1 else ""
+        )
+        raise ValueError(f"a table must have 2 dimensions, rows and columns; got {values.ndim}.{hint}")
+    _check_columns(values.shape[1])
+    kind = check_type(values.dtype, "the array")
+    values = values.astype(kind, copy=False)
+    return Table(Schema([kind] * values.shape[1], kind_if_empty=kind), list(values.T), None, len(values))
+
+
+def _take_frame_apart(frame: Any) -> Table:
+    _check_columns(frame.shape[1])
+    names = Names.of(frame.columns)
+    dtypes = list(frame.dtypes)
+    what = [f"column {name!r}" for name in names.values]
+    kinds = [check_type(dtype, name) for dtype, name in zip(dtypes, what, strict=True)]
+    if len(set(kinds)) == 1 and kinds[0] in NUMPY:
+        columns = list(frame.to_numpy().astype(kinds[0], copy=False).T)
+    else:
+        columns = [to_coded(frame.iloc[:, i], kind, what[i]) for i, kind in enumerate(kinds)]
+    kind, labels = labels_of(frame.index)
+    return Table(Schema(kinds, names, kind, _checked_attrs(frame.attrs)), columns, labels, len(frame))
+
+
+def _check_columns(n_columns: int) -> None:
+    if n_columns > MAX_COLUMNS:
+        raise ValueError(f"a table can have {MAX_COLUMNS} columns; got {n_columns}: turn it, or give parts of it.")
+
+
+def _checked_attrs(attrs: Any) -> dict[str, Any]:
+    _check_json(dict(attrs), "attrs")
+    return json.loads(json.dumps(dict(attrs)))
+
+
+def _check_json(value: Any, where: str) -> None:
+    """JSON would turn a tuple into a list and a number as key into a text; what does not survive is refused."""
+    if type(value) is dict:
+        for key, inner in value.items():
+            if type(key) is not str:
+                raise ValueError(f"{where} has the key {key!r}; keys must be texts, as in JSON.")
+            _check_json(inner, f"{where}[{key!r}]")
+    elif type(value) is list:
+        for place, inner in enumerate(value):
+            _check_json(inner, f"{where}[{place}]")
+    elif type(value) not in _PLAIN_JSON:
+        raise ValueError(
+            f"{where} is of type {type(value).__name__}, which JSON does not keep; "
+            "use dictionaries, lists, texts, numbers, True, False and None."
+        )

@@ -1,0 +1,278 @@
+"""Labels of rows: how an index is described in the header, and what a chunk needs to give its labels back.
+
+A chunk whose labels count on evenly from the header's start and step takes no byte for them. Any other has its whole
+numbers as differences of differences, its texts one after the other, its floats bit for bit; all deflated.
+"""
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.compression.chunks import verbatim
+from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.files.layout import (
+    Cursor,
+    scaled,
+    shorter,
+    signed,
+    text,
+    unpacked,
+    unzigzag,
+    varints,
+    zigzag,
+)
+from hrpursuit.compression.tables.names import check_label, label_bytes, read_label
+from hrpursuit.rows.optional import needed
+
+KINDS = ("none", "range", "integer", "float", "text", "datetime", "timedelta")
+#: By kind, what an index of it can be made of.
+TYPES = {
+    "none": ("",),
+    "range": ("int64",),
+    "integer": ("int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"),
+    "float": ("float64", "float32"),
+    "text": ("object", "str", "string"),
+    "datetime": ("s", "ms", "us", "ns"),
+    "timedelta": ("s", "ms", "us", "ns"),
+}
+EVEN = ("none", "range", "integer", "datetime", "timedelta")
+_MAX_BYTES = 2**26
+_WRAP = 2**64
+
+#: Labels as they are stored: whole numbers as int64 (unsigned ones by their bits), floats, or a list of texts.
+Labels = Any
+
+
+@dataclass(frozen=True)
+class LabelKind:
+    """Everything of an index but the labels that do not count on evenly."""
+
+    kind: str = "none"
+    dtype: str = ""
+    name: str | int | None = None
+    start: int = 0
+    step: int = 1
+    tz: str = ""
+    freq: str = ""
+
+    def to_bytes(self) -> bytes:
+        """As it stands in the header."""
+        times = self.kind in ("datetime", "timedelta")
+        code = (
+            KINDS.index(self.kind) | TYPES[self.kind].index(self.dtype) << 3 | bool(self.tz) << 6 | bool(self.freq) << 7
+        )
+        out = bytes([code]) + label_bytes(self.name)
+        if self.kind in EVEN and self.kind != "none":
+            out += scaled(self.start) + scaled(self.step)
+        for part in (self.tz, self.freq) if times else ():
+            out += text(part) if part else b""
+        return out
+
+    @classmethod
+    def read(cls, cursor: Cursor) -> "LabelKind":
+        """What `to_bytes` wrote."""
+        code = cursor.byte()
+        if code & 7 >= len(KINDS) or code >> 3 & 7 >= len(TYPES[KINDS[code & 7]]):
+            raise DamagedFile(f"labels of rows are of the unknown kind {code}")
+        kind = KINDS[code & 7]
+        name = read_label(cursor)
+        start, step = (cursor.scaled(), cursor.scaled()) if kind in EVEN and kind != "none" else (0, 1)
+        times = kind in ("datetime", "timedelta")
+        tz = cursor.text() if times and code & 64 else ""
+        freq = cursor.text() if times and code & 128 else ""
+        if tz.startswith(("dateutil", "tz")):  # these would be read from a path
+            raise DamagedFile(f"the time zone {tz!r} is none by name")
+        if max(abs(start), abs(step)) >= _WRAP or (kind == "range" and step == 0):
+            raise DamagedFile("labels of rows do not count on")
+        return cls(kind, TYPES[kind][code >> 3 & 7], name, start, step, tz, freq)
+
+    def counting_as(self, labels: Labels) -> "LabelKind":
+        """With start and step of these labels, where those are not the index's own."""
+        if self.kind in ("integer", "datetime", "timedelta"):
+            start, step = _start_and_step(labels)
+            return replace(self, start=start, step=step)
+        return self
+
+    @property
+    def is_even(self) -> bool:
+        """Whether labels can count on at all."""
+        return self.kind in EVEN
+
+    def even(self, first_row: int, n_rows: int) -> np.ndarray:
+        """The labels of these rows if they count on."""
+        return self.even_at(np.arange(first_row, first_row + n_rows))
+
+    def even_at(self, rows: Any) -> np.ndarray:
+        """The same for any rows."""
+        steps = np.asarray(rows, np.uint64)
+        return (np.uint64(self.start % _WRAP) + np.uint64(self.step % _WRAP) * steps).view(np.int64)
+
+    def encode(self, labels: Labels, first_row: int) -> bytes:
+        """The labels of a chunk; nothing if they count on."""
+        if self.kind == "none" or (self.is_even and np.array_equal(labels, self.even(first_row, len(labels)))):
+            return b""
+        if self.kind == "text":
+            parts = [label.encode("utf-8", "surrogatepass") for label in labels]
+            data = varints(map(len, parts)) + b"".join(parts)
+            if len(data) > _MAX_BYTES:
+                raise ValueError(f"the labels of {len(labels)} rows take {len(data)} bytes; give fewer chunk_rows.")
+            return shorter(data)
+        if self.kind == "float":
+            return verbatim.pack([labels])
+        first = np.diff(labels, prepend=labels.dtype.type(0))
+        return shorter(varints(map(zigzag, np.diff(first, prepend=labels.dtype.type(0)).tolist())))
+
+    def decode(self, data: bytes, first_row: int, n_rows: int) -> Labels:
+        """The labels of a chunk, from what `encode` gave."""
+        if not data and (self.is_even or n_rows == 0):
+            return [] if self.kind == "text" else self.even(first_row, n_rows).astype(self._stored_type)
+        if self.kind == "none":
+            raise DamagedFile("a chunk of a plain array has labels")
+        if self.kind == "float":
+            return verbatim.unpack(data, n_rows, [np.dtype(self.dtype)])[0]
+        cursor = Cursor(unpacked(data, _MAX_BYTES))
+        numbers = [cursor.varint() for _ in range(n_rows)]
+        if self.kind == "text":
+            texts = [cursor.take(number).decode("utf-8", "surrogatepass") for number in numbers]
+            cursor.end()
+            return texts
+        cursor.end()
+        changes = np.array([unzigzag(number) for number in numbers], np.int64)
+        return np.cumsum(np.cumsum(changes, dtype=np.int64), dtype=np.int64)
+
+    @property
+    def _stored_type(self) -> str:
+        return self.dtype if self.kind == "float" else "int64"
+
+    def index(self, labels: Labels) -> Any:
+        """The labels as an index of pandas."""
+        pandas = needed("pandas", "Tables with an index", "experiments")
+        if self.kind == "range" and np.all(np.diff(labels) == self.step):
+            first = int(labels[0]) if len(labels) else self.start
+            return pandas.RangeIndex(first, first + len(labels) * self.step, self.step, name=self.name)
+        if self.kind == "text":
+            return pandas.Index(labels, dtype=self.dtype, name=self.name)
+        if self.kind in ("range", "integer"):
+            bits = labels.view(np.uint64) if self.dtype == "uint64" else labels
+            return pandas.Index(bits.astype(self.dtype), name=self.name)
+        if self.kind == "float":
+            return pandas.Index(labels, name=self.name)
+        if self.kind == "timedelta":
+            return _with_freq(pandas.TimedeltaIndex(labels.view(f"m8[{self.dtype}]"), name=self.name), self.freq)
+        times = pandas.DatetimeIndex(labels.view(f"M8[{self.dtype}]"), name=self.name)
+        return _with_freq(times.tz_localize("UTC").tz_convert(self.tz) if self.tz else times, self.freq)
+
+    def values(self, labels: Labels) -> Any:
+        """The labels as an index, or as a list of texts: to show and to compare."""
+        return labels if self.kind == "text" else replace(self, freq="").index(np.asarray(labels, self._stored_type))
+
+    def in_order(self, labels: Labels) -> bool:
+        """Whether no label is less than the one before; missing ones are in no order."""
+        if self.kind == "text":
+            return all(a <= b for a, b in pairwise(labels))
+        if self.dtype == "uint64":
+            labels = labels.view(np.uint64)
+        elif self.kind != "float" and len(labels) and labels.min() == np.iinfo(np.int64).min:
+            return False
+        return bool(np.all(labels[1:] >= labels[:-1])) and not (self.kind == "float" and np.isnan(labels).any())
+
+    def ends_to_bytes(self, ends: list[tuple[Any, Any]]) -> bytes:
+        """First and last label of each chunk, for the index of the file."""
+        flat = [label for pair in ends for label in pair]
+        if self.kind == "text":
+            return b"".join(map(text, flat))
+        if self.kind == "float":
+            return np.array(flat, "<f8").tobytes()
+        return b"".join(signed(b - a) for a, b in pairwise([0, *map(int, flat)]))
+
+    def read_ends(self, cursor: Cursor, n_chunks: int) -> Labels:
+        """What `ends_to_bytes` wrote: first, last, first, last, ..."""
+        if self.kind == "text":
+            return [cursor.text() for _ in range(2 * n_chunks)]
+        if self.kind == "float":
+            return np.frombuffer(cursor.take(16 * n_chunks), "<f8").astype(self.dtype)
+        return np.cumsum([cursor.signed() for _ in range(2 * n_chunks)], dtype=object).astype(np.int64)
+
+
+def _with_freq(index: Any, freq: str) -> Any:
+    if freq:
+        try:
+            index.freq = freq
+        except ValueError:  # rows are missing, or another part of the stream had another step
+            index.freq = None
+    return index
+
+
+def labels_of(index: Any) -> tuple[LabelKind, Labels]:
+    """Kind and stored labels of an index of pandas. Raises ValueError with what to do if it cannot be stored."""
+    pandas = needed("pandas", "Tables with an index", "experiments")
+    if index.nlevels > 1:
+        raise ValueError("the index has several levels; make columns of them: table.reset_index().")
+    name = check_label(index.name, "the name of the index")
+    if isinstance(index, pandas.RangeIndex):
+        kind = LabelKind("range", "int64", name, index.start, index.step)
+        return kind, kind.even(0, len(index))
+    if isinstance(index, pandas.PeriodIndex):
+        raise ValueError("the index has periods; give the time each begins: index.to_timestamp().")
+    if isinstance(index, pandas.CategoricalIndex):
+        raise ValueError("the index has categories; give their values: index.astype(index.categories.dtype).")
+    dtype = str(index.dtype)
+    if isinstance(index, (pandas.DatetimeIndex, pandas.TimedeltaIndex)):
+        return _times(index, name)
+    if dtype in TYPES["integer"]:
+        wide = np.uint64 if dtype == "uint64" else np.int64
+        labels = index.to_numpy().astype(wide).view(np.int64)
+        return LabelKind("integer", dtype, name).counting_as(labels), labels
+    if dtype in TYPES["float"]:
+        return LabelKind("float", dtype, name), index.to_numpy()
+    if dtype in TYPES["text"]:
+        labels = index.tolist()
+        for label in labels:
+            if not isinstance(label, str):
+                raise ValueError(
+                    f"the index holds {label!r} among texts; labels must be texts, whole numbers, floats or time "
+                    "stamps, all of one type: convert the index, or drop it with reset_index(drop=True)."
+                )
+        return LabelKind("text", dtype, name), labels
+    raise ValueError(
+        f"an index of type {dtype} cannot be stored; whole numbers, floats, texts, time stamps and time differences "
+        "can: convert the index, or drop it with reset_index(drop=True)."
+    )
+
+
+def _times(index: Any, name: str | int | None) -> tuple[LabelKind, Labels]:
+    pandas = needed("pandas", "Tables with an index", "experiments")
+    kind = "timedelta" if isinstance(index, pandas.TimedeltaIndex) else "datetime"
+    tz, freq = getattr(index, "tz", None), index.freqstr or ""
+    if tz is not None and not _same_zone(pandas, tz):
+        raise ValueError(
+            f"the time zone {tz!r} has no name that can be stored; give a named one: index.tz_convert('UTC')."
+        )
+    if freq and not _is_frequency(pandas, freq):
+        raise ValueError(f"the frequency {freq!r} of the index has no name that can be stored; set index.freq = None.")
+    labels = index.asi8
+    found = LabelKind(kind, index.unit, name, tz="" if tz is None else str(tz), freq=freq)
+    return found.counting_as(labels), labels
+
+
+def _same_zone(pandas: Any, tz: Any) -> bool:
+    try:
+        return not str(tz).startswith(("dateutil", "tz")) and pandas.DatetimeTZDtype(
+            "ns", str(tz)
+        ) == pandas.DatetimeTZDtype("ns", tz)
+    except (TypeError, ValueError, LookupError):
+        return False
+
+
+def _is_frequency(pandas: Any, freq: str) -> bool:
+    try:
+        return pandas.tseries.frequencies.to_offset(freq) is not None
+    except ValueError:
+        return False
+
+
+def _start_and_step(labels: np.ndarray) -> tuple[int, int]:
+    first = labels[:2].tolist()
+    return (first[0] if first else 0), next((b - a for a, b in pairwise(first)), 0)
