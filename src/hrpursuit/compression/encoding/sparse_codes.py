@@ -14,6 +14,7 @@ from hrpursuit.compression.chunks.settings import MOST_STEP, SPARSE
 from hrpursuit.compression.encoding.drafts import for_rmse
 from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
 from hrpursuit.compression.kernels.compiled import as_integers
+from hrpursuit.compression.kernels.sparse import LIMIT
 from hrpursuit.core.masked import masked_codes
 from hrpursuit.estimators import HRP
 
@@ -72,8 +73,23 @@ def encode_sparse(piece: Piece) -> Trial:
     codes[some] = masked_codes(table[some], atoms, basis.n_nonzero)
     squares = float(np.nansum((table - codes @ atoms) ** 2)) / max(1, int(np.count_nonzero(codes)))
     step = min(max(round(math.sqrt(12 * _SHARE * squares)), 1), MOST_STEP)
+    _tame(codes, table, atoms, float(LIMIT * step))
     levels = as_integers(np.rint(codes / step).astype(np.int64))
     settings = replace(draft.settings, mode=SPARSE, steps=(step,))
     return encode(
         replace(draft, settings=settings, readings=Readings(levels, draft.readings.seen, draft.readings.low)), basis
     )
+
+
+def _tame(codes: Floats, table: Floats, atoms: Floats, largest: float) -> None:
+    """Make codes smaller that the coder has no room for: those of rows whose few readings hardly touch the atoms. By
+    least squares with a penalty that grows until they fit.
+    """
+    for row in np.flatnonzero(np.abs(codes).max(axis=1, initial=0.0) > largest):
+        used, seen = np.flatnonzero(codes[row]), np.isfinite(table[row])
+        touched = atoms[used][:, seen]
+        penalty = 1e-10
+        while np.abs(codes[row]).max() > largest:
+            normal = touched @ touched.T + penalty * np.eye(len(used))
+            codes[row, used] = np.linalg.solve(normal, touched @ table[row, seen])
+            penalty *= 8
