@@ -22,7 +22,6 @@ from hrpursuit.core.coding import keep_largest
 from hrpursuit.datasets import make_sensor_network
 from hrpursuit.metrics import masked_rmse
 
-
 SEEDS = (100, 101, 102)  # the defaults of the simulation were chosen on others
 T0 = (5, 11, 28)
 TARGETS = {
