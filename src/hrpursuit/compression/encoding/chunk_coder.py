@@ -95,9 +95,7 @@ class ChunkCoder:
 
     def _towards_rmse(self, pieces: list[Piece]) -> Iterator[Trial] | None:
         """All pieces coded so that the error is kept; None if only coding without loss keeps it."""
-        largest = max(
-            (float(np.abs(column.values).max(initial=0.0)) for p in pieces for column in p.columns), default=0.0
-        )
+        largest = max((column.largest for piece in pieces for column in piece.columns), default=0.0)
         if largest == 0.0:
             return None
         n_readings = sum(piece.n_readings for piece in pieces)

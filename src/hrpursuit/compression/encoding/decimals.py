@@ -42,6 +42,11 @@ class Column:
         """Readings as float64, 0 where there is none."""
         return np.where(self.seen, self.given, 0).astype(np.float64)
 
+    @property
+    def largest(self) -> float:
+        """Magnitude of the largest reading."""
+        return float(np.abs(self.values).max(initial=0.0))
+
 
 def take_apart(column: np.ndarray, lossless: bool) -> Column:
     """Gaps, exceptions and decimals of a column. Infinities are exceptions; without loss so are negative zeros, unusual

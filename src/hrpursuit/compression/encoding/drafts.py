@@ -45,15 +45,14 @@ def without_loss(columns: list[Column]) -> Draft:
 
 def fits_bound(column: Column, max_error: float) -> bool:
     """Whether readings can be counted in units of the bound."""
-    size = float(np.abs(column.values).max(initial=0.0))
-    return fits_whole(column) or (size < _TOO_MANY * max_error and max_error > LEAST_UNIT)
+    return fits_whole(column) or (column.largest < _TOO_MANY * max_error and max_error > LEAST_UNIT)
 
 
 def within(columns: list[Column], max_error: float) -> Draft:
     """Whole numbers in steps of at most twice the bound."""
     ways = [_by_decimals(column, max_error) for column in columns]
     rest = [column for column, way in zip(columns, ways, strict=True) if way is None]
-    reach = max((np.abs(column.values).max(initial=0.0) for column in rest), default=0.0) / max_error
+    reach = max((column.largest for column in rest), default=0.0) / max_error
     per_bound = _PER_BOUND if reach * _PER_BOUND < LIMIT else 0
     factor = max_error / _PER_BOUND if per_bound else 1.998 * max_error
     numbers, decimals, steps = [], [], []
@@ -85,7 +84,7 @@ def fits_unit(columns: list[Column], unit: float) -> bool:
     places = [column.decimals for column in columns]
     if all(place is not None for place in places) and unit <= 10.0 ** -max(place or 0 for place in places):
         return False
-    return all(np.abs(column.values).max(initial=0.0) < _TOO_MANY * unit for column in columns)
+    return all(column.largest < _TOO_MANY * unit for column in columns)
 
 
 def on_grid(columns: list[Column], unit: float) -> Draft:

@@ -35,7 +35,7 @@ def make_groups(columns: Sequence[np.ndarray], target: Target, basis: str) -> li
     groups = [Group(part, Basis()) for part in _split(dead, MOST_TOGETHER)]
     places = live
     if len(live) > MOST_TOGETHER:
-        places = live[_order_by_correlation(_filled(table[:, live]))]
+        places = live[_order_by_correlation(table[:, live])]
     for part in _split(places, MOST_TOGETHER if len(live) <= MOST_TOGETHER else _TOGETHER):
         part = np.sort(part)
         if target.kind == "n_nonzero":
@@ -115,8 +115,11 @@ def _order_by_nearness(filled: Floats) -> np.ndarray:
     return _leaves(np.sqrt(np.maximum(sizes[:, None] + sizes[None, :] - 2 * moments, 0.0)))
 
 
-def _order_by_correlation(filled: Floats) -> np.ndarray:
-    centred = filled - filled.mean(axis=0)
+def _order_by_correlation(table: Floats) -> np.ndarray:
+    """Columns one after another so that those which vary together are near; a gap counts as the mean of its column."""
+    seen = np.isfinite(table)
+    means = np.where(seen, table, 0.0).sum(axis=0) / np.maximum(seen.sum(axis=0), 1)
+    centred = np.where(seen, table - means, 0.0)
     norms = np.linalg.norm(centred, axis=0)
     centred /= np.where(norms > 0, norms, 1.0)
     return _leaves(1.0 - np.abs(centred.T @ centred), optimal=False)

@@ -69,7 +69,7 @@ def encode(draft: Draft, basis: Basis, price: float = 0.0, n_fills: int = 3) -> 
     if len(trials) == 1:
         return trials[0]
     piece = Piece(draft.columns, basis)
-    unit = max((float(np.abs(column.values).max(initial=0.0)) for column in draft.columns), default=0.0) or 1.0
+    unit = max((column.largest for column in draft.columns), default=0.0) or 1.0
     return min(trials, key=lambda trial: trial.squared_error(piece, unit))
 
 

@@ -16,9 +16,11 @@ from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
 from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.kernels.sparse import LIMIT
 from hrpursuit.core.masked import masked_codes
+from hrpursuit.core.options import HRPOptions
 from hrpursuit.estimators import HRP
 
 _LEAST_PRECISION = 5
+_ROUNDS = 100  # of learning with gaps
 _SHARE = 0.02  # of the squared error that quantised coefficients may add; atoms as much
 
 Floats = NDArray[np.float64]
@@ -28,7 +30,9 @@ def hrp_atoms(table: Floats, n_nonzero: int | None) -> Floats:
     """Atoms of HRP, one a row."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a basis is good enough before it has settled
-        return np.asarray(HRP(n_nonzero, random_state=0).fit(table).components_, dtype=np.float64)
+        rounds = min(max(round(_ROUNDS * (64 / table.shape[1]) ** 2), _ROUNDS // 20), _ROUNDS)  # each is cubic
+        model = HRP(n_nonzero, options=HRPOptions(gap_rounds=rounds), random_state=0)
+        return np.asarray(model.fit(table).components_, dtype=np.float64)
 
 
 def learn_dictionary(table: Floats, n_nonzero: int, n_atoms: int) -> Basis:
