@@ -54,7 +54,7 @@ def frames(draw):
     return pd.DataFrame(columns)
 
 
-@settings(max_examples=150)
+@settings(max_examples=100)
 @given(frames(), st.sampled_from(TARGETS), st.sampled_from(BASES))
 def test_types_side_by_side(frame, target, basis):
     check(frame, decompress(compress(frame, basis=basis, effort="fast", **target)), target)
@@ -147,3 +147,21 @@ def test_a_stream_may_begin_with_nothing(rng):
             Y = decompress(streamed([X], chunk_rows=20, basis=basis, effort="fast", **target))
             np.testing.assert_array_equal(np.isnan(X), np.isnan(Y))
             assert np.nanmax(np.abs(X - Y)) <= target.get("max_error", 50)
+
+
+def test_exceptions_of_several_columns_come_back():
+    X = np.round(np.arange(240.0).reshape(60, 4) / 7, 1)
+    X[[50, 3, 7, 7], [0, 1, 1, 2]] = np.inf, -np.inf, -0.0, 100 / 3
+    Y = decompress(compress(X, lossless=True))
+    assert Y.tobytes() == X.tobytes()
+    assert "exceptions" in describe(compress(X, lossless=True)).parts
+    assert "verbatim" not in describe(compress(X, lossless=True)).parts
+
+
+def test_an_rmse_is_kept_where_most_chunks_are_not_tried(rng):
+    """The step is sought on some chunks; others have more to lose."""
+    X = np.round(rng.standard_normal((6000, 3)).cumsum(axis=0), 1)
+    X[::7] += np.round(rng.standard_normal((len(X[::7]), 3)) * np.linspace(0, 40, len(X[::7]))[:, None] ** 1.5, 1)
+    for rmse in (0.02, 0.1):
+        Y = decompress(compress(X, rmse=rmse, chunk_rows=250, effort="fast"))
+        assert 0.9 * rmse < np.linalg.norm(X - Y) / np.linalg.norm(X) <= rmse

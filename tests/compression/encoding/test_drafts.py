@@ -93,6 +93,11 @@ def test_large_numbers_have_offsets_and_noisy_ones_low_bits(rng):
     assert settings.widths[0] == settings.widths[2] == 0 < settings.widths[1] < 12
 
 
+def test_an_offset_is_in_the_middle():
+    draft = without_loss(columns_of(np.array([[10**9 + 7], [10**9 + 1007]]), True))
+    assert (draft.readings.values >> draft.settings.fraction).tolist() == [[-500], [500]]
+
+
 def test_noise_of_more_than_forty_bits_is_not_coded(rng):
     assert not fits_whole(take_apart(rng.integers(-(2**60), 2**60, 50), True))
     assert fits_whole(take_apart(rng.integers(-(2**40), 2**40, 50), True))
