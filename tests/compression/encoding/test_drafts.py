@@ -94,8 +94,8 @@ def test_large_numbers_have_offsets_and_noisy_ones_low_bits(rng):
 
 
 def test_an_offset_is_in_the_middle():
-    draft = without_loss(columns_of(np.array([[10**9 + 7], [10**9 + 1007]]), True))
-    assert (draft.readings.values >> draft.settings.fraction).tolist() == [[-500], [500]]
+    draft = without_loss(columns_of(np.array([[10**9 + 7], [10**9 + 27]]), True))
+    assert (draft.readings.values >> draft.settings.fraction).tolist() == [[-10], [10]]
 
 
 def test_noise_of_more_than_forty_bits_is_not_coded(rng):
