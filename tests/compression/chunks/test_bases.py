@@ -21,7 +21,8 @@ def test_a_sent_basis_comes_back():
     rng = np.random.default_rng(0)
     basis = Basis(SENT, order=rng.permutation(7), sent=rng.integers(-9, 10, (3, 7)))
     found = read_groups(write_groups([Group(np.arange(7), basis)], 7), 7)[0].basis
-    assert np.array_equal(found.order, basis.order) and np.array_equal(found.sent, basis.sent)
+    assert np.array_equal(found.order, basis.order)
+    assert np.array_equal(found.sent, basis.sent)
     atoms = found.atoms(7) / 2.0**24
     assert np.allclose(atoms @ atoms.T, np.eye(7), atol=1e-5)
 
