@@ -14,12 +14,14 @@ from hrpursuit.compression.chunks.settings import MOST_STEP, SPARSE
 from hrpursuit.compression.encoding.drafts import for_rmse
 from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
 from hrpursuit.compression.kernels.compiled import as_integers
+from hrpursuit.compression.kernels.sparse import LIMIT
 from hrpursuit.core.masked import masked_codes
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.estimators import HRP
 
 _LEAST_PRECISION = 5
 _ROUNDS = 100  # of learning with gaps
+_MOST_LEVEL = (1 << 25) - 1 - LIMIT  # a change of more has no code; it is from a level within the limit
 _SHARE = 0.02  # of the squared error that quantised coefficients may add; atoms as much
 
 Floats = NDArray[np.float64]
@@ -76,7 +78,7 @@ def encode_sparse(piece: Piece) -> Trial:
     codes[some] = masked_codes(table[some], atoms, basis.n_nonzero)
     squares = float(np.nansum((table - codes @ atoms) ** 2)) / max(1, int(np.count_nonzero(codes)))
     step = min(max(round(math.sqrt(12 * _SHARE * squares)), 1), MOST_STEP)
-    levels = as_integers(np.rint(codes / step).astype(np.int64))
+    levels = as_integers(np.clip(np.rint(codes / step), -_MOST_LEVEL, _MOST_LEVEL).astype(np.int64))
     settings = replace(draft.settings, mode=SPARSE, steps=(step,))
     return encode(
         replace(draft, settings=settings, readings=Readings(levels, draft.readings.seen, draft.readings.low)), basis
