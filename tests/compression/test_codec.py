@@ -4,7 +4,6 @@ import subprocess
 import sys
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from hrpursuit.compression import compress, decompress
@@ -48,16 +47,3 @@ def test_only_bytes_are_decompressed():
 def test_the_same_table_gives_the_same_file():
     table = np.random.default_rng(0).normal(size=(50, 3)).round(2)
     assert compress(table, lossless=True) == compress(table.copy(), lossless=True)
-
-
-@pytest.mark.parametrize("kind", ["Int32", "UInt32", "Int64", "Float64"])
-@pytest.mark.parametrize("max_error", [0.6, 1.7, 10.9])
-def test_the_bound_holds_after_whole_numbers_with_gaps_are_rounded(kind, max_error):
-    """They are coded as floats in multiples of the bound, and rounded when the table is built."""
-    changes = np.random.default_rng(0).integers(-500, 500, (300, 3))
-    table = pd.DataFrame(1_000_000 + np.cumsum(changes, axis=0)).astype(kind)
-    table.iloc[5, 1] = pd.NA
-    data = compress(table, max_error=max_error)
-    error = (decompress(data).astype("Float64") - table.astype("Float64")).abs()
-    assert error.max().max() <= max_error
-    assert len(data) < table.size * 2  # and nothing is kept as it is

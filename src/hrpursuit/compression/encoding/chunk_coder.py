@@ -24,15 +24,11 @@ class ChunkCoder:
     def __init__(self, target: Target, *, effort: str = "default", basis: str = "adaptive") -> None:
         self.target, self.effort, self.basis = target, effort, basis
         self._groups: list[Group] = []
-        self._end_whole: frozenset[int] = frozenset()
         self._choice: Choice | None = None
 
-    def prepare(self, columns: list[np.ndarray], end_whole: Sequence[int] = ()) -> bytes:
-        """Look at the rows known so far; give what all chunks share, for the header. The columns `end_whole` are floats
-        here and are rounded when the table is built: errors are judged after that.
-        """
+    def prepare(self, columns: list[np.ndarray]) -> bytes:
+        """Look at the rows known so far; give what all chunks share, for the header."""
         compile_kernels()
-        self._end_whole = frozenset(end_whole)
         self._groups = make_groups(columns, self.target, self.basis) if columns else []
         return write_groups(self._groups, len(columns))
 
@@ -46,13 +42,13 @@ class ChunkCoder:
         trials: Iterator[Trial] | None = None
         target = self.target
         if target.kind == "rmse":
-            opened = [OpenChunk(columns, self._groups, target, self._end_whole) for columns in chunks]
+            opened = [OpenChunk(columns, self._groups, target) for columns in chunks]
             trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces])
             target = target if trials is not None else LOSSLESS  # which keeps every error
         elif target.kind == "max_error" and self._choice is None:
             self._choice = self._choose(chunks)
         for columns in chunks:
-            chunk = OpenChunk(columns, self._groups, target, self._end_whole)
+            chunk = OpenChunk(columns, self._groups, target)
             yield chunk.to_bytes([next(trials) for _ in chunk.pieces]) if trials else self._finish(chunk)
             n_done += chunk.n_rows
             if progress is not None:
@@ -61,9 +57,7 @@ class ChunkCoder:
     def _choose(self, chunks: Sequence[list[np.ndarray]]) -> Choice:
         """How to stay within the bound, from a few chunks."""
         few = [chunks[i] for i in np.unique(np.linspace(0, len(chunks) - 1, min(len(chunks), 3)).astype(int))]
-        pieces = [
-            piece for columns in few for piece in OpenChunk(columns, self._groups, self.target, self._end_whole).pieces
-        ]
+        pieces = [piece for columns in few for piece in OpenChunk(columns, self._groups, self.target).pieces]
         return choose_bounded(pieces, self.target.amount, self.effort)
 
     def _finish(self, chunk: OpenChunk) -> bytes:
@@ -87,10 +81,6 @@ class ChunkCoder:
             trial = bounded(piece, target.amount, self._choice, self.effort)
             if all(_keeps(trial, piece, target)):
                 return trial
-            if target.amount >= 1 and any(column.ends_whole for column in piece.columns):
-                return bounded(
-                    piece, math.floor(target.amount), self._choice, self.effort
-                )  # rounding keeps such a bound
             return bounded(piece, target.amount * (1 - 1e-9), self._choice, self.effort)  # the bound is no float itself
         return lossless(piece, self.effort)
 

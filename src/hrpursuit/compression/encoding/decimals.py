@@ -26,8 +26,6 @@ class Column:
         All readings that are coded are whole numbers over 10^decimals; None if they are not.
     whole : array of int64 or None
         These whole numbers, 0 where there is none.
-    ends_whole : bool
-        Whether the table rounds what the decoder gives: a type of pandas for whole numbers with gaps.
     """
 
     given: np.ndarray
@@ -35,7 +33,6 @@ class Column:
     exceptions: np.ndarray
     decimals: int | None
     whole: np.ndarray | None
-    ends_whole: bool = False
 
     @property
     def values(self) -> np.ndarray:

@@ -17,19 +17,11 @@ class OpenChunk:
     """Columns of a chunk, the pieces of it that are to be coded, and the columns that are not."""
 
     def __init__(
-        self,
-        columns: list[np.ndarray],
-        groups: list[Group],
-        target: Target,
-        end_whole: frozenset[int] = frozenset(),
-        verbatim: frozenset[int] = frozenset(),
+        self, columns: list[np.ndarray], groups: list[Group], target: Target, verbatim: frozenset[int] = frozenset()
     ) -> None:
-        self.given, self.groups, self.target, self.end_whole = columns, groups, target, end_whole
+        self.given, self.groups, self.target = columns, groups, target
         self.n_rows = len(columns[0]) if columns else 0
-        self.columns = [
-            replace(take_apart(column, target.kind == "lossless"), ends_whole=place in end_whole)
-            for place, column in enumerate(columns)
-        ]
+        self.columns = [take_apart(column, target.kind == "lossless") for column in columns]
         self.is_empty = np.array(
             [column.given.dtype.kind == "f" and _is_empty(column) for column in self.columns], bool
         )
@@ -60,7 +52,7 @@ class OpenChunk:
     def keeping(self, places: list[int]) -> "OpenChunk":
         """The same chunk with these columns, too, kept as they are."""
         verbatim = frozenset(places) | frozenset(np.flatnonzero(self.is_verbatim).tolist())
-        return OpenChunk(self.given, self.groups, self.target, self.end_whole, verbatim)
+        return OpenChunk(self.given, self.groups, self.target, verbatim)
 
     def to_bytes(self, trials: list[Trial]) -> bytes:
         """The payload, with a trial for each piece."""

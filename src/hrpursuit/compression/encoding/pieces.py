@@ -60,11 +60,9 @@ def encode(draft: Draft, basis: Basis, price: float = 0.0, n_fills: int = 3) -> 
     if not draft.settings.rounded and draft.settings.fraction > 0:
         settings.append(replace(draft.settings, rounded=True))
     for setting in settings:
-        decoded = [
-            np.rint(got) if column.ends_whole else got
-            for got, column in zip(hand_over(setting, coded.readings, dtypes), draft.columns, strict=True)
-        ]
-        trials.append(Trial(setting.to_bytes() + coded.data, decoded, coded.n_gap_bytes))
+        trials.append(
+            Trial(setting.to_bytes() + coded.data, hand_over(setting, coded.readings, dtypes), coded.n_gap_bytes)
+        )
     if len(trials) == 1:
         return trials[0]
     piece = Piece(draft.columns, basis)

@@ -37,11 +37,6 @@ class Schema:
     def coded_types(self) -> list[np.dtype]:
         return [coded_type(kind) for kind in self.kinds]
 
-    @property
-    def end_whole(self) -> list[int]:
-        """Columns that are coded as floats and rounded at the end."""
-        return [i for i, kind in enumerate(self.kinds) if kind not in NUMPY and not kind.startswith("Float")]
-
     def to_bytes(self) -> bytes:
         """Names, labels and attributes; nothing for a plain array."""
         if self.names is None:
