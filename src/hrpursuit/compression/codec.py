@@ -73,7 +73,7 @@ def compress(
         parts.schema,
         target,
         fitting_chunk_rows(chunk_rows, len(parts.columns)),
-        b"" if is_empty else coder.prepare(parts.columns),
+        b"" if is_empty else coder.prepare(parts.columns, parts.schema.limits),
     )
     chunks = list(split_rows(parts, writer.header.chunk_rows))
     payloads = (b"" for _ in chunks) if is_empty else coder.encode_all([chunk.columns for chunk in chunks], progress)

@@ -124,7 +124,7 @@ class Encoder:
         chunk = _joined(parts)
         out = b""
         if self._writer is None:
-            shared = self._coder.prepare(chunk.columns) if chunk.columns else b""
+            shared = self._coder.prepare(chunk.columns, chunk.schema.limits) if chunk.columns else b""
             schema = replace(chunk.schema, labels=chunk.schema.labels.counting_as(chunk.labels))
             self._writer = Writer(schema, self.target, self._chunk_rows, shared)
             out = self._writer.start

@@ -1,13 +1,79 @@
-"""Codes in a dictionary of HRP."""
+"""The paper's coding: few coefficients a row, by least squares, in the dictionary that the decoder has."""
 
 import numpy as np
+import pytest
 
+from hrpursuit.compression import compress, decompress, describe
 from hrpursuit.compression.chunks.bases import DICTIONARY, Basis, Group, write_groups
 from hrpursuit.compression.chunks.chunk_decoder import ChunkDecoder
+from hrpursuit.compression.chunks.coding import decode_group
 from hrpursuit.compression.chunks.payload import Payload
+from hrpursuit.compression.chunks.settings import SPARSE, Settings
 from hrpursuit.compression.encoding.decimals import take_apart
 from hrpursuit.compression.encoding.pieces import Piece
-from hrpursuit.compression.encoding.sparse_codes import encode_sparse
+from hrpursuit.compression.encoding.sparse_codes import encode_sparse, learn_dictionary
+from hrpursuit.compression.files.layout import Cursor
+from hrpursuit.core.masked import masked_codes
+
+
+def a_piece(X, n_nonzero):
+    basis = learn_dictionary(X, n_nonzero, X.shape[1])
+    return Piece([take_apart(column, False) for column in X.T], basis)
+
+
+def rank_of_rows(Y, basis):
+    """Coefficients that rows need in the dictionary."""
+    atoms = basis.dictionary / 2.0**basis.precision
+    return np.count_nonzero(np.abs(Y @ np.linalg.pinv(atoms)) > 1e-3 * np.abs(Y).max(), axis=1)
+
+
+def test_rows_have_no_more_codes_than_asked_for(rng):
+    X = rng.standard_normal((80, 6))
+    piece = a_piece(X, 2)
+    decoded = np.column_stack(encode_sparse(piece).decoded)
+    assert rank_of_rows(decoded, piece.basis).max() <= 2
+
+
+def test_quantising_adds_little_to_the_error_of_the_codes(rng):
+    X = rng.standard_normal((200, 8)) * 0.6 ** np.arange(8) @ np.linalg.qr(rng.standard_normal((8, 8)))[0]
+    piece = a_piece(X, 3)
+    atoms = piece.basis.dictionary / 2.0**piece.basis.precision
+    ideal = np.linalg.norm(X - masked_codes(X, atoms, 3) @ atoms)
+    got = np.linalg.norm(X - np.column_stack(encode_sparse(piece).decoded))
+    assert got < 1.05 * ideal
+
+
+def test_codes_shrink_the_table(rng):
+    X = np.round(rng.standard_normal((400, 2)).cumsum(axis=0) @ rng.standard_normal((2, 10)), 2)
+    data = compress(X, n_nonzero=2)
+    assert len(data) < 0.65 * len(compress(X, lossless=True))
+    assert [chunk.mode for chunk in describe(data).chunks] == ["sparse codes"]
+
+
+@pytest.mark.parametrize("seed", [14, 16, 25, 37, 59])
+def test_rows_of_few_readings_do_not_blow_up(seed):
+    """Their codes may be huge, in atoms that hardly touch them: these once left the range of the coder."""
+    rng = np.random.default_rng(seed)
+    n = rng.integers(2, 9)
+    X = rng.standard_normal((80, n)) * rng.choice([1, 1e3], n)
+    X[rng.random(X.shape) < 0.6] = np.nan
+    n_nonzero = int(rng.integers(1, n + 1))
+    Y = decompress(compress(X, n_nonzero=n_nonzero))
+    assert np.nansum((X - Y) ** 2) < 0.15 * np.nansum(X**2)
+
+
+def test_the_decoder_has_what_the_encoder_has_of_rows_with_few_readings(rng):
+    X = rng.standard_normal((60, 5)) * [1, 1, 1000, 1, 1000]
+    X[rng.random(X.shape) < 0.7] = np.nan
+    piece = a_piece(X, 5)
+    trial = encode_sparse(piece)
+    cursor = Cursor(trial.data)
+    settings = Settings.from_cursor(cursor, 5)
+    assert settings.mode == SPARSE
+    sent = Basis.from_cursor(Cursor(piece.basis.to_bytes()), 5)
+    values = decode_group(cursor.rest(), settings, sent, X.shape).readings.values
+    scale = settings.factor / 2.0**settings.fraction
+    np.testing.assert_allclose(np.where(np.isnan(X), np.nan, values * scale), np.column_stack(trial.decoded))
 
 
 def test_codes_that_are_huge_are_read_as_they_were_written():

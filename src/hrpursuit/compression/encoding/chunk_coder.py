@@ -7,8 +7,9 @@ import numpy as np
 
 from hrpursuit.compression.chunks.bases import Group, write_groups
 from hrpursuit.compression.chunks.compilation import compile_kernels
+from hrpursuit.compression.encoding.drafts import LEAST_UNIT
 from hrpursuit.compression.encoding.grouping import make_groups
-from hrpursuit.compression.encoding.open_chunk import OpenChunk
+from hrpursuit.compression.encoding.open_chunk import Limits, OpenChunk
 from hrpursuit.compression.encoding.pieces import Piece, Trial, is_same, is_within
 from hrpursuit.compression.encoding.search import Choice, RmseSearch, bounded, choose_bounded, encode_rmse, lossless
 from hrpursuit.compression.encoding.sparse_codes import encode_sparse
@@ -23,12 +24,14 @@ class ChunkCoder:
 
     def __init__(self, target: Target, *, effort: str = "default", basis: str = "adaptive") -> None:
         self.target, self.effort, self.basis = target, effort, basis
+        self._limits: Limits = ()
         self._groups: list[Group] = []
         self._choice: Choice | None = None
 
-    def prepare(self, columns: list[np.ndarray]) -> bytes:
+    def prepare(self, columns: list[np.ndarray], limits: Limits = ()) -> bytes:
         """Look at the rows known so far; give what all chunks share, for the header."""
         compile_kernels()
+        self._limits = limits
         self._groups = make_groups(columns, self.target, self.basis) if columns else []
         return write_groups(self._groups, len(columns))
 
@@ -42,13 +45,13 @@ class ChunkCoder:
         trials: Iterator[Trial] | None = None
         target = self.target
         if target.kind == "rmse":
-            opened = [OpenChunk(columns, self._groups, target) for columns in chunks]
+            opened = [OpenChunk(columns, self._groups, target, self._limits) for columns in chunks]
             trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces])
             target = target if trials is not None else LOSSLESS  # which keeps every error
         elif target.kind == "max_error" and self._choice is None:
             self._choice = self._choose(chunks)
         for columns in chunks:
-            chunk = OpenChunk(columns, self._groups, target)
+            chunk = OpenChunk(columns, self._groups, target, self._limits)
             yield chunk.to_bytes([next(trials) for _ in chunk.pieces]) if trials else self._finish(chunk)
             n_done += chunk.n_rows
             if progress is not None:
@@ -57,7 +60,8 @@ class ChunkCoder:
     def _choose(self, chunks: Sequence[list[np.ndarray]]) -> Choice:
         """How to stay within the bound, from a few chunks."""
         few = [chunks[i] for i in np.unique(np.linspace(0, len(chunks) - 1, min(len(chunks), 3)).astype(int))]
-        pieces = [piece for columns in few for piece in OpenChunk(columns, self._groups, self.target).pieces]
+        opened = [OpenChunk(columns, self._groups, self.target, self._limits) for columns in few]
+        pieces = [piece for chunk in opened for piece in chunk.pieces]
         return choose_bounded(pieces, self.target.amount, self.effort)
 
     def _finish(self, chunk: OpenChunk) -> bytes:
@@ -81,7 +85,12 @@ class ChunkCoder:
             trial = bounded(piece, target.amount, self._choice, self.effort)
             if all(_keeps(trial, piece, target)):
                 return trial
-            return bounded(piece, target.amount * (1 - 1e-9), self._choice, self.effort)  # the bound is no float itself
+            trial = bounded(
+                piece, target.amount * (1 - 1e-9), self._choice, self.effort
+            )  # the bound is no float itself
+            if all(_keeps(trial, piece, target)) or target.amount < 1 or all(c.limits is None for c in piece.columns):
+                return trial
+            return bounded(piece, math.floor(target.amount), self._choice, self.effort)  # rounding does not add to this
         return lossless(piece, self.effort)
 
     def _towards_rmse(self, pieces: list[Piece]) -> Iterator[Trial] | None:
@@ -91,6 +100,8 @@ class ChunkCoder:
             return None
         n_readings = sum(piece.n_readings for piece in pieces)
         rms = math.sqrt(sum(piece.squares(largest) for piece in pieces) / n_readings) * largest
+        if self.target.amount * rms < LEAST_UNIT:
+            return None
         found = encode_rmse(RmseSearch(pieces, self.target.amount * rms, self.effort), self._choice)
         if found is None:
             return None

@@ -26,6 +26,8 @@ class Column:
         All readings that are coded are whole numbers over 10^decimals; None if they are not.
     whole : array of int64 or None
         These whole numbers, 0 where there is none.
+    limits : tuple of float, or None
+        Whoever gets the decoded column makes whole numbers of it, from the first to the second of these.
     """
 
     given: np.ndarray
@@ -33,6 +35,7 @@ class Column:
     exceptions: np.ndarray
     decimals: int | None
     whole: np.ndarray | None
+    limits: tuple[float, float] | None = None
 
     @property
     def values(self) -> np.ndarray:

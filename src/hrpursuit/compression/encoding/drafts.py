@@ -17,6 +17,7 @@ _TOO_MANY = 2.0**50  # units that a reading is away from zero
 _ALL_NOISE = 40  # bits of a column that would be sent as they are: it is then better kept as it is
 _NOISE = 24  # a change of so many steps is noise below its highest bits
 _SEASONS = (24, 7, 12, 48, 96, 144, 288)
+LEAST_UNIT = 2.0**-1060  # a factor with bits below it, and these are no zeros yet
 _PER_BOUND = 16  # units to the bound on the error, for readings that are no decimals
 
 
@@ -44,7 +45,7 @@ def without_loss(columns: list[Column]) -> Draft:
 
 def fits_bound(column: Column, max_error: float) -> bool:
     """Whether readings can be counted in units of the bound."""
-    return fits_whole(column) or column.largest / max_error < _TOO_MANY
+    return fits_whole(column) or (column.largest < _TOO_MANY * max_error and max_error > LEAST_UNIT)
 
 
 def within(columns: list[Column], max_error: float) -> Draft:
@@ -71,7 +72,7 @@ def _by_decimals(column: Column, max_error: float) -> int | None:
     """Step in whole numbers of a column of decimals; None if these are too fine for the bound, or there are none."""
     if column.whole is None or column.decimals is None:
         return None
-    bound = math.floor(max_error * 10**column.decimals * (1 + 1e-12))
+    bound = math.floor(min(max_error * 10.0**column.decimals * (1 + 1e-12), _WHOLE))
     size = int(np.abs(column.whole).max(initial=0))
     if bound >= 1 and size >= LIMIT:
         return None if size < _TOO_MANY * max_error * 10**column.decimals else 1
@@ -98,7 +99,7 @@ def for_rmse(columns: list[Column]) -> Draft:
     exact, decimals = _by_common_decimals(columns)
     factor, unit = 1.0, 10.0**-decimals
     if decimals == BY_FACTOR:
-        factor = unit = float(np.abs(exact).max(initial=0.0)) / 1000
+        factor = unit = max(float(np.abs(exact).max(initial=0.0)) / 1000, LEAST_UNIT)
         exact = exact / factor
     largest, fraction = float(np.abs(exact).max(initial=0.0)), FRACTION
     while largest * 2.0**fraction > LIMIT:

@@ -98,7 +98,7 @@ def _principal(filled: Floats) -> Floats:
 
 def _sparse(filled: Floats) -> Floats:
     """Atoms of HRP, those that carry most first."""
-    if len(filled) < filled.shape[1]:
+    if len(filled) < max(filled.shape[1], 2):
         return _principal(filled)
     atoms = hrp_atoms(filled, None)
     return atoms[np.argsort(-np.square(filled @ atoms.T).sum(axis=0), kind="stable")]

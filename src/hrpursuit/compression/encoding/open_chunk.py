@@ -1,5 +1,6 @@
 """A chunk before it is coded: its columns taken apart, and sorted by how they can be kept."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,22 +13,35 @@ from hrpursuit.compression.encoding.drafts import fits_bound, fits_whole
 from hrpursuit.compression.encoding.pieces import Piece, Trial
 from hrpursuit.compression.targets import Target
 
+#: For each column the least and the largest whole number that it may become after decoding, None if it stays.
+Limits = Sequence[tuple[float, float] | None]
+
 
 class OpenChunk:
     """Columns of a chunk, the pieces of it that are to be coded, and the columns that are not."""
 
     def __init__(
-        self, columns: list[np.ndarray], groups: list[Group], target: Target, verbatim: frozenset[int] = frozenset()
+        self,
+        columns: list[np.ndarray],
+        groups: list[Group],
+        target: Target,
+        limits: Limits = (),
+        verbatim: frozenset[int] = frozenset(),
     ) -> None:
-        self.given, self.groups, self.target = columns, groups, target
+        self.given, self.groups, self.target, self.limits = columns, groups, target, limits
         self.n_rows = len(columns[0]) if columns else 0
         self.columns = [take_apart(column, target.kind == "lossless") for column in columns]
+        if limits:
+            self.columns = [replace(column, limits=pair) for column, pair in zip(self.columns, limits, strict=True)]
+        has_codes = np.zeros(len(columns), dtype=bool)
+        for group in groups:
+            has_codes[group.columns] = group.basis.n_nonzero > 0
         self.is_empty = np.array(
             [column.given.dtype.kind == "f" and _is_empty(column) for column in self.columns], bool
         )
         self.is_verbatim = np.array(
             [
-                not empty and (place in verbatim or not _can_be_coded(column, target))
+                not empty and (place in verbatim or not _can_be_coded(column, target, has_codes[place]))
                 for place, (column, empty) in enumerate(zip(self.columns, self.is_empty, strict=True))
             ],
             dtype=bool,
@@ -52,7 +66,7 @@ class OpenChunk:
     def keeping(self, places: list[int]) -> "OpenChunk":
         """The same chunk with these columns, too, kept as they are."""
         verbatim = frozenset(places) | frozenset(np.flatnonzero(self.is_verbatim).tolist())
-        return OpenChunk(self.given, self.groups, self.target, verbatim)
+        return OpenChunk(self.given, self.groups, self.target, self.limits, verbatim)
 
     def to_bytes(self, trials: list[Trial]) -> bytes:
         """The payload, with a trial for each piece."""
@@ -76,12 +90,12 @@ def _is_empty(column: Column) -> bool:
     return not column.seen.any() and not len(column.exceptions)
 
 
-def _can_be_coded(column: Column, target: Target) -> bool:
+def _can_be_coded(column: Column, target: Target, has_codes: bool) -> bool:
     if len(column.exceptions) > 2 + len(column.given) // 20:
         return False
     if not column.seen.any() and column.given.dtype.kind == "f":
         return len(column.exceptions) > 0
-    if target.kind == "lossless":
+    if target.kind == "lossless" or (target.kind == "n_nonzero" and not has_codes):
         return fits_whole(column)
     if target.kind == "max_error":
         return fits_bound(column, target.amount)

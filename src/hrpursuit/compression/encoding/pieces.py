@@ -44,10 +44,13 @@ class Trial:
 
 def error_of(got: np.ndarray, column: Column) -> np.ndarray:
     """Errors of the readings that are coded; whole numbers of 64 bits are compared as such."""
-    if column.given.dtype.kind in "iu" and column.given.dtype.itemsize == 8:
-        larger, smaller = np.maximum(got, column.given), np.minimum(got, column.given)
-        return (larger - smaller).astype(np.float64)
-    return (got[column.seen].astype(np.float64) - column.given[column.seen].astype(np.float64)).astype(np.float64)
+    got, given = got[column.seen], column.given[column.seen]
+    if given.dtype.kind in "iu" and given.dtype.itemsize == 8:
+        return (np.maximum(got, given) - np.minimum(got, given)).astype(np.float64)
+    got = got.astype(np.float64)
+    if column.limits is not None:
+        got = np.clip(np.rint(got), *column.limits)
+    return got - given.astype(np.float64)
 
 
 def encode(draft: Draft, basis: Basis, price: float = 0.0, n_fills: int = 3) -> Trial:

@@ -42,8 +42,8 @@ def bounded(piece: Piece, max_error: float, choice: Choice, effort: str) -> Tria
     """One piece within the bound, as chosen; as samples where nothing else is possible."""
     draft = _paced(within(piece.columns, max_error), effort)
     if choice.mode == CORRECTED and _can_correct(draft):
-        draft = _corrected(draft, choice.step)
-    return encode(draft, piece.basis, choice.price, _N_FILLS[effort])
+        return encode(_corrected(draft, choice.step), piece.basis, choice.price, _N_FILLS[effort])
+    return encode(draft, piece.basis)  # at no price: samples are not corrected
 
 
 def choose_bounded(pieces: Sequence[Piece], max_error: float, effort: str) -> Choice:
@@ -108,7 +108,7 @@ class RmseSearch:
         self.pieces, self.error, self.effort = pieces, error, effort
         self.tried = _few(pieces)
         self.n_fills = _N_FILLS[effort]
-        self.unit = max(error, 1e-300)
+        self.unit = error
 
     def run(self, piece: Piece, choice: Choice) -> Trial | None:
         """One piece as chosen; None where the step is too fine for this way."""

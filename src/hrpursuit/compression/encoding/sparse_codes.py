@@ -21,7 +21,6 @@ from hrpursuit.estimators import HRP
 
 _LEAST_PRECISION = 5
 _ROUNDS = 100  # of learning with gaps
-_MOST_LEVEL = (1 << 25) - 1 - LIMIT  # a change of more has no code; it is from a level within the limit
 _SHARE = 0.02  # of the squared error that quantised coefficients may add; atoms as much
 
 Floats = NDArray[np.float64]
@@ -78,8 +77,23 @@ def encode_sparse(piece: Piece) -> Trial:
     codes[some] = masked_codes(table[some], atoms, basis.n_nonzero)
     squares = float(np.nansum((table - codes @ atoms) ** 2)) / max(1, int(np.count_nonzero(codes)))
     step = min(max(round(math.sqrt(12 * _SHARE * squares)), 1), MOST_STEP)
-    levels = as_integers(np.clip(np.rint(codes / step), -_MOST_LEVEL, _MOST_LEVEL).astype(np.int64))
+    _tame(codes, table, atoms, float(LIMIT * step))
+    levels = as_integers(np.rint(codes / step).astype(np.int64))
     settings = replace(draft.settings, mode=SPARSE, steps=(step,))
     return encode(
         replace(draft, settings=settings, readings=Readings(levels, draft.readings.seen, draft.readings.low)), basis
     )
+
+
+def _tame(codes: Floats, table: Floats, atoms: Floats, largest: float) -> None:
+    """Make codes smaller that the coder has no room for: those of rows whose few readings hardly touch the atoms. By
+    least squares with a penalty that grows until they fit.
+    """
+    for row in np.flatnonzero(np.abs(codes).max(axis=1, initial=0.0) > largest):
+        used, seen = np.flatnonzero(codes[row]), np.isfinite(table[row])
+        touched = atoms[used][:, seen]
+        penalty = 1e-10
+        while np.abs(codes[row]).max() > largest:
+            normal = touched @ touched.T + penalty * np.eye(len(used))
+            codes[row, used] = np.linalg.solve(normal, touched @ table[row, seen])
+            penalty *= 8

@@ -36,8 +36,8 @@ class Integer(int):
 for _name in ("add", "sub", "mul", "floordiv", "mod", "lshift", "rshift", "and", "or", "xor"):
     setattr(Integer, f"__{_name}__", _checked(f"__{_name}__"))
     setattr(Integer, f"__r{_name}__", _checked(f"__r{_name}__"))
-setattr(Integer, "__neg__", lambda self: Integer(-int(self)))  # noqa: B010 - beside the others
-setattr(Integer, "__abs__", lambda self: Integer(abs(int(self))))  # noqa: B010
+setattr(Integer, "__neg__", lambda self: 0 - self)  # noqa: B010 - beside the others
+setattr(Integer, "__abs__", lambda self: self if self >= 0 else 0 - self)  # noqa: B010
 
 
 def integers(shape: int | tuple[int, ...], fill: int = 0) -> NDArray[Any]:

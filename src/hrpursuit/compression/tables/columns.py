@@ -9,7 +9,7 @@ import numpy as np
 
 from hrpursuit.compression.errors import damage
 from hrpursuit.compression.files.layout import Cursor, shorter, text, unpacked
-from hrpursuit.compression.tables.dtypes import NUMPY, check_type, coded_type, from_coded, to_coded
+from hrpursuit.compression.tables.dtypes import NUMPY, check_type, coded_type, from_coded, rounded_between, to_coded
 from hrpursuit.compression.tables.labels import LabelKind, Labels, labels_of
 from hrpursuit.compression.tables.names import Names
 from hrpursuit.rows.optional import needed
@@ -36,6 +36,11 @@ class Schema:
     @property
     def coded_types(self) -> list[np.dtype]:
         return [coded_type(kind) for kind in self.kinds]
+
+    @property
+    def limits(self) -> list[tuple[float, float] | None]:
+        """Of each column that is rounded after decoding, the least and the largest number it can have."""
+        return [rounded_between(kind) for kind in self.kinds]
 
     def to_bytes(self) -> bytes:
         """Names, labels and attributes; nothing for a plain array."""

@@ -33,6 +33,16 @@ def coded_type(kind: str) -> np.dtype:
     return np.dtype("float32" if kind == "Float32" else "float64")
 
 
+def rounded_between(kind: str) -> tuple[float, float] | None:
+    """Between which whole numbers decoded values of this type are rounded; None if they are not."""
+    if kind in NUMPY or kind.startswith("Float"):
+        return None
+    if kind == "boolean":
+        return 0.0, 1.0
+    limits = np.iinfo(kind.lower())
+    return max(float(limits.min), -float(_EXACT)), min(float(limits.max), float(_EXACT))
+
+
 def kinds_to_bytes(kinds: list[str]) -> bytes:
     """Runs of a code and how often; the last run says that it lasts to the end."""
     out, at = [], 0
@@ -104,9 +114,7 @@ def from_coded(column: np.ndarray, kind: str, pandas: Any) -> Any:
     missing = np.isnan(column)
     if kind.startswith("Float"):
         return pandas.arrays.FloatingArray(np.where(missing, column.dtype.type(0), column), missing)
-    filled = np.where(missing, 0.0, column)
+    whole = np.clip(np.rint(np.where(missing, 0.0, column)), *(rounded_between(kind) or ()))
     if kind == "boolean":
-        return pandas.arrays.BooleanArray(filled > 0.5, missing)
-    limits = np.iinfo(kind.lower())
-    whole = np.clip(np.rint(filled), max(float(limits.min), -_EXACT), min(float(limits.max), _EXACT))
+        return pandas.arrays.BooleanArray(whole > 0, missing)
     return pandas.arrays.IntegerArray(whole.astype(kind.lower()), missing)

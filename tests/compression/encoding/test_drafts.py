@@ -1,0 +1,142 @@
+"""Readings as whole numbers: in steps that keep the bound, with room for the coder, and back."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hrpursuit.compression.chunks.coding import Readings
+from hrpursuit.compression.chunks.handover import hand_over
+from hrpursuit.compression.chunks.settings import BY_FACTOR, MOST_STEP
+from hrpursuit.compression.encoding.decimals import take_apart
+from hrpursuit.compression.encoding.drafts import (
+    as_samples,
+    fits_bound,
+    fits_unit,
+    fits_whole,
+    for_rmse,
+    on_grid,
+    within,
+    without_loss,
+)
+from hrpursuit.compression.kernels.samples import LIMIT
+
+
+def columns_of(table, lossless=False):
+    return [take_apart(column, lossless) for column in np.asarray(table).T]
+
+
+def handed_over(draft, values=None):
+    """What a decoder would make of the readings of a draft, or of these."""
+    readings = draft.readings if values is None else Readings(values, draft.readings.seen, draft.readings.low)
+    return np.column_stack(hand_over(draft.settings, readings, [column.given.dtype for column in draft.columns]))
+
+
+@st.composite
+def tables(draw):
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    shape = draw(st.integers(1, 30)), draw(st.integers(1, 5))
+    X = rng.standard_normal(shape) * 10.0 ** rng.integers(-2, 5, shape[1]) + draw(st.sampled_from([0, 1013, -1e6]))
+    return np.round(X, draw(st.integers(0, 3))) + 0.0  # no negative zeros
+
+
+@given(tables())
+def test_without_loss_nothing_is_lost(X):
+    columns = columns_of(X, lossless=True)
+    assert all(map(fits_whole, columns))
+    draft = without_loss(columns)
+    np.testing.assert_array_equal(handed_over(draft), X)
+    assert np.abs(draft.readings.values).max() <= LIMIT
+
+
+@given(tables(), st.sampled_from([1e-3, 0.05, 0.3, 1, 12.5, 1000]), st.integers(0, 2**32))
+def test_half_a_step_is_within_the_bound(X, max_error, seed):
+    columns = columns_of(X)
+    assert all(fits_bound(column, max_error) for column in columns)
+    draft = within(columns, max_error)
+    assert np.abs(draft.readings.values).max() <= LIMIT
+    fraction = draft.settings.fraction
+    half = np.broadcast_to(np.array(draft.settings.steps) >> fraction, X.shape) // 2
+    moved = np.random.default_rng(seed).choice([-1, 0, 1], X.shape) * half << fraction
+    assert np.abs(handed_over(draft, draft.readings.values + moved) - X).max() <= max_error * (1 + 1e-9)
+
+
+def test_steps_of_decimals_are_as_wide_as_the_bound_allows():
+    X = np.round(np.random.default_rng(0).normal(20, 5, (40, 2)), 1)
+    draft = within(columns_of(X), 0.3)
+    assert np.array(draft.settings.steps) >> draft.settings.fraction == 2 * 3 + 1
+    assert draft.settings.decimals == (1,)
+
+
+def test_readings_that_are_no_decimals_count_in_sixteenths_of_the_bound(rng):
+    draft = within(columns_of(rng.standard_normal((40, 2))), 0.3)
+    assert draft.settings.decimals == (BY_FACTOR,)
+    assert draft.settings.factor == 0.3 / 16
+    assert draft.settings.steps[0] >> draft.settings.fraction == 31
+
+
+@pytest.mark.parametrize(("size", "max_error"), [(1e300, 1e-300), (1.7e308, 5e-324), (1.0, 5e-324), (1e-310, 1e-322)])
+def test_bounds_that_are_out_of_reach(size, max_error, rng):
+    assert not fits_bound(take_apart(size * rng.random(9), False), max_error)
+
+
+def test_bounds_beyond_all_numbers():
+    column = take_apart(np.array([0.5, 1.5, 2.0]), False)
+    assert fits_bound(column, 1.7e308)
+    assert within([column], 1.7e308).settings.steps[0] <= MOST_STEP
+
+
+def test_large_numbers_have_offsets_and_noisy_ones_low_bits(rng):
+    X = np.column_stack([10**9 + rng.integers(0, 20, 50), rng.integers(0, 60000, 50), rng.integers(0, 50, 50)])
+    settings = without_loss(columns_of(X, True)).settings
+    assert [bool(offset) for offset in settings.offsets] == [True, False, False]
+    assert settings.widths[0] == settings.widths[2] == 0 < settings.widths[1] < 12
+
+
+def test_noise_of_more_than_forty_bits_is_not_coded(rng):
+    assert not fits_whole(take_apart(rng.integers(-(2**60), 2**60, 50), True))
+    assert fits_whole(take_apart(rng.integers(-(2**40), 2**40, 50), True))
+
+
+@given(tables())
+def test_for_rmse_units_are_fine(X):
+    draft = for_rmse(columns_of(X))
+    values = draft.readings.values
+    assert np.abs(values).max() <= LIMIT
+    np.testing.assert_allclose(values * draft.unit, X, atol=0.51 * draft.unit)
+    np.testing.assert_allclose(handed_over(draft), X, atol=0.51 * draft.unit)
+
+
+@pytest.mark.parametrize("size", [5e-324, 1e-322, 1e-318, 1e-310, 1e308])
+def test_for_rmse_sizes_at_the_ends(size):
+    draft = for_rmse(columns_of(np.array([[size, 0.0], [0.3 * size, size]])))
+    assert 0 < draft.unit < np.inf
+    assert np.abs(draft.readings.values).max() <= LIMIT
+
+
+@given(tables(), st.floats(0.01, 10))
+def test_multiples_of_a_unit_are_the_nearest(X, unit):
+    columns = columns_of(X)
+    if fits_unit(columns, unit):
+        np.testing.assert_allclose(handed_over(on_grid(columns, unit)), X, atol=0.5 * unit * (1 + 1e-9))
+
+
+def test_units_finer_than_decimals_are_refused():
+    columns = columns_of(np.array([[1.5], [2.5]]))
+    assert fits_unit(columns, 0.2)
+    assert not fits_unit(columns, 0.1)
+    assert not fits_unit(columns_of(np.array([[np.pi * 1e16], [1.0]])), 1e-3)
+
+
+@pytest.mark.parametrize("season", [7, 12, 24, 48])
+def test_a_season_is_found(rng, season):
+    X = np.tile(rng.integers(0, 1000, (season, 3)), (160 // season, 1))
+    found = as_samples(for_rmse(columns_of(X))).settings.season
+    assert found == (24 if season == 12 else season)  # 24 is as good, and the first
+
+
+def test_scales_follow_the_changes_of_columns(rng):
+    alike, apart = rng.standard_normal((100, 3)), rng.standard_normal((100, 3)) * [1, 30, 900]
+    assert len(as_samples(for_rmse(columns_of(alike))).settings.scales) == 1
+    scales = as_samples(for_rmse(columns_of(apart))).settings.scales
+    assert scales[0] < scales[1] < scales[2]
