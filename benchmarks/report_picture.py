@@ -4,7 +4,6 @@ python benchmarks/report_picture.py    # some minutes; needs pip install ".[test
 """
 
 import shutil
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 from PIL import Image
 from playwright.sync_api import sync_playwright
 
+from hrpursuit.cli.main import run
 from hrpursuit.datasets import make_sensor_network
 
 PICTURE = Path(__file__).parents[1] / "docs" / "report.png"
@@ -21,8 +21,8 @@ WIDTH = 1160
 def make_page(folder: Path) -> Path:
     table, page = folder / "city.csv", folder / "city.html"
     make_sensor_network(as_frame=True, random_state=0).to_csv(table)
-    command = ["report", str(table), "-o", str(page), "--title", "A simulated city"]
-    subprocess.run([sys.executable, "-m", "hrpursuit", *command], check=True)
+    if run(["report", str(table), "-o", str(page), "--title", "A simulated city"]):
+        sys.exit(1)
     return page
 
 
