@@ -30,12 +30,12 @@ def test_readme_gives_the_two_commands_that_ci_runs():
     assert commands[:2] == ['pip install ".[all]" && hrpursuit demo', 'pip install ".[test]" && pytest']
 
 
-def test_readme_example_runs(tmp_path, monkeypatch, capsys):
+def test_readme_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (example,) = blocks("python")
-    assert len([line for line in example.splitlines() if line.strip()]) <= 10
-    exec(compile(example, "README.md", "exec"), {})
-    assert "certified sparse" in capsys.readouterr().out
+    for example, expected in zip(blocks("python"), (r"certified sparse", r"^\d+ 2\.0$"), strict=True):
+        assert len([line for line in example.splitlines() if line.strip()]) <= 10
+        exec(compile(example, "README.md", "exec"), {})
+        assert re.search(expected, capsys.readouterr().out, flags=re.MULTILINE)
 
 
 def test_readme_names_commands_and_pictures_that_exist():

@@ -125,14 +125,19 @@ def write_groups(groups: list[Group], n_columns: int) -> bytes:
 def read_groups(shared: bytes, n_columns: int) -> list[Group]:
     """What `write_groups` has written."""
     cursor = Cursor(shared or b"\x01\x00")
-    n_groups = cursor.varint(max(n_columns, 1))
+    n_groups = cursor.varint(n_columns)
+    if n_groups == 0:
+        raise DamagedFile("the columns are in no group")
     number = np.zeros(n_columns, dtype=np.int64)
     if n_groups > 1:
         inner = Cursor(unpacked(cursor.take(cursor.varint()), 3 * n_columns))
         number = np.array([inner.varint(n_groups - 1) for _ in range(n_columns)], dtype=np.int64)
+        inner.end()
     groups = []
-    for i in range(n_groups):
-        columns = np.flatnonzero(number == i)
+    ends = np.cumsum(np.bincount(number, minlength=n_groups))
+    for columns in np.split(np.argsort(number, kind="stable"), ends[:-1]):
+        if len(columns) == 0:
+            raise DamagedFile("a group has no columns")
         groups.append(Group(columns, Basis.from_cursor(cursor, len(columns))))
     cursor.end()
     return groups

@@ -86,6 +86,7 @@ def _set_cells(columns: list[np.ndarray], found: Payload) -> None:
     start = 0
     for cell in found.cells.tolist():
         row, place = divmod(cell, len(columns))
-        size = columns[place].dtype.itemsize
-        columns[place][row] = np.frombuffer(found.cell_data[start : start + size], dtype=columns[place].dtype)[0]
+        dtype = columns[place].dtype.newbyteorder("<")
+        size = dtype.itemsize
+        columns[place][row] = np.frombuffer(found.cell_data[start : start + size], dtype=dtype)[0]
         start += size

@@ -82,7 +82,7 @@ class OpenChunk:
         ]
         odd.sort(key=lambda cell: cell[0])
         payload.cells = np.array([cell for cell, _ in odd], dtype=np.int64)
-        payload.cell_data = b"".join(value.tobytes() for _, value in odd)
+        payload.cell_data = b"".join(value.astype(value.dtype.newbyteorder("<")).tobytes() for _, value in odd)
         return payload.to_bytes()
 
 
