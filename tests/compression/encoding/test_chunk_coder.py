@@ -165,3 +165,20 @@ def test_an_rmse_is_kept_where_most_chunks_are_not_tried(rng):
     for rmse in (0.02, 0.1):
         Y = decompress(compress(X, rmse=rmse, chunk_rows=250, effort="fast"))
         assert 0.9 * rmse < np.linalg.norm(X - Y) / np.linalg.norm(X) <= rmse
+
+
+def test_a_stream_that_begins_with_gaps_finds_its_way_later():
+    """The first chunk has nothing to choose by; once it chose samples for all that follow."""
+    readings = make_sensor_network(600, 20, random_state=0)
+    X = np.vstack([np.full((300, 20), np.nan), readings])
+    encoder = Encoder(max_error=8, chunk_rows=300)
+    data = encoder.append(X) + encoder.finish()
+    assert [chunk.mode for chunk in describe(data).chunks][1:] == ["transform + correction"] * 2
+    assert np.nanmax(np.abs(decompress(data) - X)) <= 8
+
+
+def test_whole_numbers_under_a_bound_that_is_none_are_not_kept_as_they_are(rng):
+    X = (rng.standard_normal((200, 3)).cumsum(axis=0) * 40000).astype(np.int32)
+    data = compress(X, max_error=700.5)
+    assert [chunk.mode for chunk in describe(data).chunks] != ["verbatim"]
+    assert np.abs(decompress(data).astype(np.int64) - X).max() <= 700.5

@@ -49,7 +49,7 @@ class ChunkCoder:
             trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces])
             target = target if trials is not None else LOSSLESS  # which keeps every error
         elif target.kind == "max_error" and self._choice is None:
-            self._choice = self._choose(chunks)
+            self._choose(chunks)
         for columns in chunks:
             chunk = OpenChunk(columns, self._groups, target, self._limits)
             yield chunk.to_bytes([next(trials) for _ in chunk.pieces]) if trials else self._finish(chunk)
@@ -57,12 +57,13 @@ class ChunkCoder:
             if progress is not None:
                 progress(n_done, n_rows)
 
-    def _choose(self, chunks: Sequence[list[np.ndarray]]) -> Choice:
-        """How to stay within the bound, from a few chunks."""
+    def _choose(self, chunks: Sequence[list[np.ndarray]]) -> None:
+        """How to stay within the bound, from a few chunks; nothing if these have no readings."""
         few = [chunks[i] for i in np.unique(np.linspace(0, len(chunks) - 1, min(len(chunks), 3)).astype(int))]
         opened = [OpenChunk(columns, self._groups, self.target, self._limits) for columns in few]
         pieces = [piece for chunk in opened for piece in chunk.pieces]
-        return choose_bounded(pieces, self.target.amount, self.effort)
+        if pieces:
+            self._choice = choose_bounded(pieces, self.target.amount, self.effort)
 
     def _finish(self, chunk: OpenChunk) -> bytes:
         """Code a chunk; columns that do not come back as they should are kept as they are."""
@@ -81,17 +82,24 @@ class ChunkCoder:
     def _code(self, piece: Piece, target: Target) -> Trial:
         if target.kind == "n_nonzero" and piece.basis.n_nonzero:
             return encode_sparse(piece)
-        if target.kind == "max_error" and self._choice is not None:
-            trial = bounded(piece, target.amount, self._choice, self.effort)
-            if all(_keeps(trial, piece, target)):
-                return trial
-            trial = bounded(
-                piece, target.amount * (1 - 1e-9), self._choice, self.effort
-            )  # the bound is no float itself
-            if all(_keeps(trial, piece, target)) or target.amount < 1 or all(c.limits is None for c in piece.columns):
-                return trial
-            return bounded(piece, math.floor(target.amount), self._choice, self.effort)  # rounding does not add to this
+        if target.kind == "max_error":
+            return self._within(piece, target)
         return lossless(piece, self.effort)
+
+    def _within(self, piece: Piece, target: Target) -> Trial:
+        """A piece within the bound: if need be with one a little smaller, since the bound is no decimal itself, or with
+        a whole one, to which the rounding of whole numbers does not add.
+        """
+        if self._choice is None:  # nothing to choose by so far
+            self._choice = choose_bounded([piece], target.amount, self.effort)
+        bounds = [target.amount, target.amount * (1 - 1e-9)]
+        if target.amount > 1 and any(column.ends_whole for column in piece.columns):
+            bounds.append(math.floor(target.amount))
+        for bound in bounds:
+            trial = bounded(piece, bound, self._choice, self.effort)
+            if all(_keeps(trial, piece, target)):
+                break
+        return trial
 
     def _towards_rmse(self, pieces: list[Piece]) -> Iterator[Trial] | None:
         """All pieces coded so that the error is kept; None if only coding without loss keeps it."""

@@ -43,6 +43,11 @@ class Column:
         return np.where(self.seen, self.given, 0).astype(np.float64)
 
     @property
+    def ends_whole(self) -> bool:
+        """Whether whoever gets the decoded column makes whole numbers of it."""
+        return self.limits is not None or self.given.dtype.kind in "biu"
+
+    @property
     def largest(self) -> float:
         """Magnitude of the largest reading."""
         return float(np.abs(self.values).max(initial=0.0))
