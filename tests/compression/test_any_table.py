@@ -32,12 +32,16 @@ def tables(draw):
         "cycle": lambda: np.sin(np.arange(n_rows) / 4)[:, None] * rng.random(n_columns),
         "wide": lambda: 10.0 ** rng.uniform(-12, 12, shape),
     }[kind]()
-    X = X * 10.0 ** draw(st.integers(-8, 8)) + draw(st.sampled_from([0.0, 0.0, 1013.0, -1e6]))
+    with np.errstate(over="ignore"):
+        X = X * 10.0 ** draw(st.integers(-8, 8) | st.sampled_from([-320, -300, -150, 150, 290])) + draw(
+            st.sampled_from([0.0, 0.0, 1013.0, -1e6])
+        )
     decimals = draw(st.sampled_from([None, 0, 1, 2, 5]))
     if decimals is not None:
         X = np.round(X, decimals)
     X[rng.random(shape) < draw(st.sampled_from([0.0, 0.1, 0.7, 1.0]))] = np.nan
-    return X.astype(draw(st.sampled_from(["f8", "f8", "f4"])))
+    with np.errstate(over="ignore", under="ignore"):
+        return X.astype(draw(st.sampled_from(["f8", "f8", "f4"])))
 
 
 def same_bits(a, b):
@@ -64,7 +68,7 @@ def test_no_loss_is_bit_for_bit(X):
 
 
 @settings(max_examples=1000)
-@given(tables(), st.sampled_from([1e-6, 1e-3, 0.1, 0.3, 0.5, 1, 2, 5, 12.5, 1000]))
+@given(tables(), st.sampled_from([5e-324, 1e-300, 1e-6, 1e-3, 0.1, 0.3, 0.5, 1, 2, 5, 12.5, 1000, 1e308]))
 def test_a_bound_is_never_exceeded(X, max_error):
     Y = decompress(compress(X, max_error=max_error, effort="fast"))
     assert Y.dtype == X.dtype
@@ -99,3 +103,11 @@ def test_all_coefficients_leave_almost_nothing(rng, n_nonzero):
     X[rng.random(X.shape) < 0.05] = np.nan
     Y = decompress(compress(X, n_nonzero=n_nonzero))
     assert np.nansum((X - Y) ** 2) < 1e-4 * np.nansum(X**2)
+
+
+@pytest.mark.parametrize("scale", [1e-320, 1e-300, 1.79e308])
+@pytest.mark.parametrize("rmse", [0.001, 0.1, 0.5])
+def test_an_rmse_at_the_ends_of_floats(rng, scale, rmse):
+    X = rng.uniform(-1, 1, (100, 2)) * scale
+    Y = decompress(compress(X, rmse=rmse))
+    assert np.linalg.norm(X / scale - Y / scale) <= rmse * np.linalg.norm(X / scale) * (1 + 1e-9)

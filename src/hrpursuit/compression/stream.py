@@ -11,6 +11,8 @@ from hrpursuit.compression.tables.columns import Schema, Table, take_apart
 from hrpursuit.compression.tables.dtypes import NUMPY
 from hrpursuit.compression.targets import check_settings, choose_target
 
+_MOST_PARTS = 64  # tables that wait for a chunk to fill; more are joined
+
 
 class Encoder:
     """Compress rows as they come, like `zlib.compressobj`: gives bytes to be written one after the other.
@@ -63,6 +65,7 @@ class Encoder:
         self._schema: Schema | None = None
         self._writer: Writer | None = None
         self._waiting: list[Table] = []
+        self._n_waiting = 0
         self._n_rows = 0
         self._finished = False
 
@@ -88,13 +91,16 @@ class Encoder:
         table = _fitted(table, self._schema, self._n_rows)
         self._n_rows += table.n_rows
         out, at = [], 0
-        n_waiting = sum(part.n_rows for part in self._waiting)
+        n_waiting = self._n_waiting
         while n_waiting + table.n_rows - at >= self._chunk_rows:
             stop = at + self._chunk_rows - n_waiting
             out.append(self._encode([*self._waiting, table.rows(at, stop)]))
             self._waiting, n_waiting, at = [], 0, stop
         if at < table.n_rows:
             self._waiting.append(_copy(table.rows(at, table.n_rows)))
+        self._n_waiting = n_waiting + table.n_rows - at
+        if len(self._waiting) > _MOST_PARTS:
+            self._waiting = [_joined(self._waiting)]
         return b"".join(out)
 
     def finish(self) -> bytes:

@@ -1,6 +1,6 @@
 """What a file is asked to keep: exactly one target, and the settings beside it, checked."""
 
-import math
+import sys
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -50,7 +50,7 @@ def choose_target(
     if rmse is not None:
         return Target("rmse", _fraction(rmse))
     if max_error is not None:
-        if not _is_real(max_error) or not math.isfinite(max_error) or max_error <= 0:
+        if not _is_real(max_error) or not 0 < max_error <= sys.float_info.max:
             raise ValueError(
                 f"max_error must be a finite number above 0, in the unit of the table; got {max_error!r}. "
                 "For no error at all, give lossless=True."

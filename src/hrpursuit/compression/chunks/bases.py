@@ -53,12 +53,15 @@ class Basis:
             if self.kind == SENT
             else varints([self.precision, self.n_nonzero, len(self.dictionary)])
         )
-        size = 4 * (self.sent.size + self.dictionary.size) + 4 * len(self.order) + 64
-        coder, buffer = new_coder(), np.zeros(size, dtype=np.uint8)
-        self._code(coder, buffer, False)
-        finish_encoding(coder, buffer)
-        n_bytes = int(coder[POSITION])
-        return head + varint(n_bytes) + buffer[:n_bytes].tobytes()
+        size, n_bytes = 4 * (self.sent.size + self.dictionary.size) + 4 * len(self.order) + 64, 0
+        while True:
+            coder, buffer = new_coder(), np.zeros(size, dtype=np.uint8)
+            self._code(coder, buffer, False)
+            finish_encoding(coder, buffer)
+            n_bytes = int(coder[POSITION])
+            if n_bytes <= size:
+                return head + varint(n_bytes) + buffer[:n_bytes].tobytes()
+            size = n_bytes
 
     @classmethod
     def from_cursor(cls, cursor: Cursor, n: int) -> "Basis":

@@ -6,7 +6,8 @@ import numpy as np
 
 from hrpursuit.compression.chunks.bases import Basis
 from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, Settings
-from hrpursuit.compression.kernels.bits import POSITION, finish_encoding, new_coder, start_decoding
+from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.correction import code_correction, new_correction, new_correction_model
 from hrpursuit.compression.kernels.gaps import code_gaps, new_gap_model
@@ -52,6 +53,8 @@ def decode_group(data: bytes, settings: Settings, basis: Basis, shape: tuple[int
     start_decoding(coder, buffer)
     empty = Readings(integers((0, shape[1])), integers(shape), integers(shape if settings.widths else (0, 0)))
     got, n_gap_bytes = _run(coder, buffer, True, settings, basis, empty, 0.0, 1)
+    if coder[POSITION] > len(buffer) + N_BEYOND:
+        raise DamagedFile("the coded readings of a chunk end too early")
     return Coded(data, got, n_gap_bytes)
 
 

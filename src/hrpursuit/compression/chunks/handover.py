@@ -5,6 +5,9 @@ import numpy as np
 from hrpursuit.compression.chunks.coding import Readings
 from hrpursuit.compression.chunks.settings import BY_FACTOR, CORRECTED, Settings
 
+#: Powers of ten as literals: all of them are exact.
+POWERS = (1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15)
+
 
 def hand_over(settings: Settings, readings: Readings, dtypes: list[np.dtype]) -> list[np.ndarray]:
     """Columns of these types, NaN where there is no reading. A whole number k becomes k / 10^decimals, one division in
@@ -38,7 +41,7 @@ def _column(
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         return np.clip(numbers, max(low, -(2**63)), min(high, 2**63 - 1)).astype(dtype)
     with np.errstate(over="ignore", under="ignore"):
-        values = numbers * (factor / divisor) if decimals == BY_FACTOR else numbers / (divisor * 10.0**decimals)
+        values = numbers * (factor / divisor) if decimals == BY_FACTOR else numbers / (divisor * POWERS[decimals])
     if dtype.kind in "biu":
         values = np.rint(values)
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)

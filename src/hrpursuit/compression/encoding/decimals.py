@@ -1,6 +1,6 @@
 """Columns as whole numbers: how many decimals their values have, and which values are none of these."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -41,6 +41,16 @@ class Column:
     def values(self) -> np.ndarray:
         """Readings as float64, 0 where there is none."""
         return np.where(self.seen, self.given, 0).astype(np.float64)
+
+    def first_rows(self, n_rows: int) -> "Column":
+        """The column cut to so many rows."""
+        return replace(
+            self,
+            given=self.given[:n_rows],
+            seen=self.seen[:n_rows],
+            exceptions=self.exceptions[self.exceptions < n_rows],
+            whole=None if self.whole is None else self.whole[:n_rows],
+        )
 
     @property
     def ends_whole(self) -> bool:

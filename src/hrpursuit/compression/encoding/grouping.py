@@ -14,6 +14,7 @@ from hrpursuit.compression.kernels.atoms import FINENESS, UNIT, cosine_atoms
 from hrpursuit.compression.targets import Target
 
 _TOGETHER = 128  # columns in a group, where there are more than one group can have: time goes with the square
+_MOST_COMPARED = 2048  # columns that are compared with each other: memory goes with the square
 _ROWS = 4000  # to learn from
 _N_ATOMS = 12
 _RANK, _N_FILLS = 12, 20
@@ -35,7 +36,8 @@ def make_groups(columns: Sequence[np.ndarray], target: Target, basis: str) -> li
     groups = [Group(part, Basis()) for part in _split(dead, MOST_TOGETHER)]
     places = live
     if len(live) > MOST_TOGETHER:
-        places = live[_order_by_correlation(table[:, live])]
+        parts = _split(live, _MOST_COMPARED)
+        places = np.concatenate([part[_order_by_correlation(table[:, part])] for part in parts])
     for part in _split(places, MOST_TOGETHER if len(live) <= MOST_TOGETHER else _TOGETHER):
         part = np.sort(part)
         if target.kind == "n_nonzero":

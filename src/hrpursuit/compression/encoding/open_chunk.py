@@ -91,7 +91,7 @@ def _is_empty(column: Column) -> bool:
 
 
 def _can_be_coded(column: Column, target: Target, has_codes: bool) -> bool:
-    if len(column.exceptions) > 2 + len(column.given) // 20:
+    if len(column.exceptions) > 2 + len(column.given) // 100:
         return False
     if not column.seen.any() and column.given.dtype.kind == "f":
         return len(column.exceptions) > 0

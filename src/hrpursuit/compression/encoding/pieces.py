@@ -22,6 +22,12 @@ class Piece:
     def n_readings(self) -> int:
         return sum(int(column.seen.sum()) for column in self.columns)
 
+    def first_rows(self, n_rows: int) -> "Piece":
+        """The piece cut to so many rows."""
+        if len(self.columns[0].seen) <= n_rows:
+            return self
+        return Piece([column.first_rows(n_rows) for column in self.columns], self.basis)
+
     def squares(self, unit: float) -> float:
         """Sum of squared readings, in this unit."""
         return sum(float(np.sum((column.values / unit) ** 2)) for column in self.columns)

@@ -8,7 +8,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hrpursuit.compression.chunks.settings import CORRECTED, MOST_STEP, SAMPLES, TRANSFORM
-from hrpursuit.compression.encoding.drafts import Draft, as_samples, fits_unit, for_rmse, on_grid, within, without_loss
+from hrpursuit.compression.encoding.drafts import (
+    Draft,
+    as_samples,
+    fits_unit,
+    fits_whole,
+    for_rmse,
+    on_grid,
+    within,
+    without_loss,
+)
 from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
 
 _PRICE = {TRANSFORM: 0.11, SAMPLES: 0.14}
@@ -17,6 +26,7 @@ _FIRST_STEP = {TRANSFORM: 2.2, SAMPLES: 3.2}  # in units of the error that is wa
 _RATIOS = (1.1, 1.35, 1.65, 2.0, 2.4, 0.9)  # of the step below a correction to the step of the correction
 _SMALLEST_STEP = 4  # units of the coder: below, whole multiples of a unit are as good
 _N_FILLS = {"fast": 1, "default": 3}  # of gaps, in transform coding
+_LOG_LARGEST = 709.0  # of a float
 _ENOUGH_ROWS = 3000  # to choose by
 
 
@@ -94,11 +104,11 @@ def _corrected(draft: Draft, ratio: float) -> Draft:
 
 
 def _few(pieces: Sequence[Piece]) -> list[Piece]:
-    """All pieces, or some that lie evenly, with as many rows as are enough."""
+    """All pieces, or some that lie evenly, with as many rows as are enough; of one that has more the first rows."""
     n_rows = sum(len(piece.columns[0].seen) for piece in pieces)
     n_few = max(1, min(len(pieces), math.ceil(len(pieces) * _ENOUGH_ROWS / max(n_rows, 1))))
     places = np.linspace(0, len(pieces) - 1, n_few + 2)[1:-1] if n_few < len(pieces) else range(len(pieces))
-    return [pieces[int(place)] for place in places]
+    return [pieces[int(place)].first_rows(_ENOUGH_ROWS) for place in places]
 
 
 class RmseSearch:
@@ -136,13 +146,21 @@ class RmseSearch:
             count += piece.n_readings
         return n_bytes, math.sqrt(squares / max(count, 1))
 
+    def is_longer_than_lossless(self, choice: Choice) -> bool:
+        """Whether no loss takes fewer bytes, on the pieces that are tried: as with few different values."""
+        if not all(fits_whole(column) for piece in self.tried for column in piece.columns):
+            return False
+        measured = self.measure(choice)
+        return measured is None or sum(len(lossless(piece, self.effort).data) for piece in self.tried) <= measured[0]
+
     def best_choice(self, first: Choice | None) -> Choice | None:
         """The shortest of all ways that keep the error; with a first choice, from an earlier chunk, only its step is
         sought.
         """
         if first is not None:
             again = self._largest_step(first.mode, first.price, first.step, 4)
-            return first if again is None else again[1]
+            if again is not None:
+                return again[1]
         found = {}
         for mode in (TRANSFORM, SAMPLES):
             step = self._largest_step(
@@ -181,7 +199,7 @@ class RmseSearch:
                     break
             else:
                 above = place
-            step = math.exp(_next_step(below, above, place))
+            step = math.exp(min(_next_step(below, above, place), _LOG_LARGEST))
         return best
 
 
@@ -198,9 +216,11 @@ def _next_step(
 
 def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Trial], Choice | None] | None:
     """All pieces, the error kept over all of them, and the choice that did it; in multiples of a unit where steps would
-    be too fine. None if neither keeps it.
+    be too fine. None if neither keeps it, or is shorter than coding without loss.
     """
     choice = search.best_choice(first)
+    if choice is not None and choice != first and search.is_longer_than_lossless(choice):
+        return None
     for _ in range(5):
         trials = [search.run(piece, choice) for piece in search.pieces] if choice is not None else [None]
         coded = [trial for trial in trials if trial is not None]

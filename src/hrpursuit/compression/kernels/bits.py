@@ -6,6 +6,7 @@ from hrpursuit.compression.kernels.compiled import compiled, inlined, integers
 
 LOW, HIGH, POSITION, CODE = range(4)
 EVEN = 32768  # a chance of one half
+N_BEYOND = 4  # bytes behind the last, all zero, that a decoder may read
 N_ESCAPE_BITS = 24  # most bits of a number that `code_number` takes
 
 
@@ -39,6 +40,12 @@ def _write_byte(coder, buffer, byte):
 def start_decoding(coder, buffer):
     for _ in range(4):
         coder[CODE] = (coder[CODE] << 8) | _read_byte(coder, buffer)
+
+
+@inlined
+def has_run_out(coder, buffer):
+    """Whether more was read than anybody has written."""
+    return coder[POSITION] > len(buffer) + N_BEYOND
 
 
 @inlined

@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+from hrpursuit.compression.kernels.bits import has_run_out
 from hrpursuit.compression.kernels.compiled import compiled, integers
 from hrpursuit.compression.kernels.mixing import (
     Model,
@@ -66,6 +67,8 @@ def code_correction(coder, buffer, decoding, values, seen, rough, fraction, out,
     n_rows, n = out.shape
     half = (1 << fraction) >> 1
     for t in range(n_rows):
+        if decoding and has_run_out(coder, buffer):
+            return
         for k in range(n):
             state.now[k] = 0
             start = (rough[t, k] + half) >> fraction

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hrpursuit.compression.kernels.bits import code_bit
+from hrpursuit.compression.kernels.bits import code_bit, has_run_out
 from hrpursuit.compression.kernels.compiled import compiled, integers
 from hrpursuit.compression.kernels.mixing import Model, code_mixed_bit, new_model
 
@@ -24,6 +24,8 @@ def code_gaps(coder, buffer, decoding, seen, runs, model, alike):
     n_rows, n_sensors = seen.shape
     was_alike = 0
     for t in range(n_rows):
+        if decoding and has_run_out(coder, buffer):
+            return
         if t > 0:
             same = 1
             if not decoding:

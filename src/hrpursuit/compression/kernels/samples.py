@@ -4,7 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hrpursuit.compression.kernels.bits import code_plain_bits
+from hrpursuit.compression.kernels.bits import code_plain_bits, has_run_out
 from hrpursuit.compression.kernels.compiled import as_integers, compiled, integers
 from hrpursuit.compression.kernels.mixing import (
     Model,
@@ -130,6 +130,8 @@ def code_samples(
     next_factor, mean_change = 2, 0
     most_rows = SELDOM if len(model.experts) == N_PREDICTIONS else REFACTOR
     for t in range(n_rows):
+        if decoding and has_run_out(coder, buffer):
+            return
         if t >= next_factor:
             factorize(predictors)
             next_factor = t + min(most_rows, max(1, t // 16))
@@ -178,6 +180,8 @@ def code_samples(
 def code_low_bits(coder, buffer, decoding, low, seen, widths):
     """The lowest bits of each reading as they are: too far below the noise to be predicted."""
     for t in range(low.shape[0]):
+        if decoding and has_run_out(coder, buffer):
+            return
         for k in range(low.shape[1]):
             if widths[k] > 0 and seen[t, k]:
                 low[t, k] = code_plain_bits(coder, buffer, decoding, low[t, k], widths[k])

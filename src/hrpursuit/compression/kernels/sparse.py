@@ -4,6 +4,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from hrpursuit.compression.kernels.bits import has_run_out
 from hrpursuit.compression.kernels.compiled import as_integers, compiled, integers
 from hrpursuit.compression.kernels.mixing import (
     Model,
@@ -109,6 +110,8 @@ def code_sparse(
     n_atoms = len(state.levels)
     half = (1 << precision) >> 1
     for t in range(n_rows):
+        if decoding and has_run_out(coder, buffer):
+            return
         if not _any_seen(seen, t):
             continue
         _code_row(coder, buffer, decoding, levels, t, state, use_model, level_model, n_nonzero)

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from hrpursuit.compression.kernels.basis import refresh_basis
+from hrpursuit.compression.kernels.bits import has_run_out
 from hrpursuit.compression.kernels.compiled import as_integers, compiled, inlined, integers
 from hrpursuit.compression.kernels.constants import BLOCK, COSINES
 from hrpursuit.compression.kernels.mixing import (
@@ -281,6 +282,8 @@ def code_transform(
     n_rows, n = out.shape
     next_refresh = 1
     for start in range(0, n_rows, BLOCK):
+        if decoding and has_run_out(coder, buffer):
+            return
         n_blocks = start // BLOCK
         height = min(BLOCK, n_rows - start)
         if len(state.exact) and n_blocks >= next_refresh:

@@ -16,6 +16,7 @@ from hrpursuit.rows.optional import needed
 
 MAX_COLUMNS = 2**20
 MAX_DESCRIPTION = 2**26
+MAX_ATTRS = 2**20
 _PLAIN_JSON = (str, int, float, bool, type(None))
 
 
@@ -47,6 +48,10 @@ class Schema:
         if self.names is None:
             return b""
         attrs = json.dumps(self.attrs, separators=(",", ":")) if self.attrs else ""
+        if len(attrs) > MAX_ATTRS:
+            raise ValueError(
+                f"attrs take {len(attrs)} characters as JSON, at most {MAX_ATTRS} are possible; keep less."
+            )
         data = self.names.to_bytes() + self.labels.to_bytes() + text(attrs)
         if len(data) > MAX_DESCRIPTION:
             raise ValueError(f"names and attrs take {len(data)} bytes, at most {MAX_DESCRIPTION} are possible.")
@@ -59,6 +64,8 @@ class Schema:
             cursor = Cursor(unpacked(data, MAX_DESCRIPTION))
             names, labels, attrs = Names.read(cursor, n_columns), LabelKind.read(cursor), cursor.text()
             cursor.end()
+            if len(attrs) > MAX_ATTRS:
+                raise ValueError(f"the attributes have {len(attrs)} characters, at most {MAX_ATTRS} are possible")
             schema = cls([], names, labels, json.loads(attrs) if attrs else {})
             if not isinstance(schema.attrs, dict):
                 raise ValueError("the attributes are no dictionary")
