@@ -96,5 +96,8 @@ def learn(
     compile_gap_kernels()
     log = StageLog(on_stage)
     max_iter = options.gap_rounds
-    learned = alternate_with_gaps(X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log)
+    with one_blas_thread():  # most of the time goes into codes, row by row
+        learned = alternate_with_gaps(
+            X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log
+        )
     return learned, best[1] + log.stages
