@@ -1,6 +1,6 @@
 """What a file is asked to keep: exactly one target, and the settings beside it, checked."""
 
-import sys
+import math
 from dataclasses import dataclass
 from numbers import Integral, Real
 
@@ -50,7 +50,7 @@ def choose_target(
     if rmse is not None:
         return Target("rmse", _fraction(rmse))
     if max_error is not None:
-        if not _is_real(max_error) or not 0 < max_error <= sys.float_info.max:
+        if not _is_real(max_error) or not 0 < _as_float(max_error) < math.inf:
             raise ValueError(
                 f"max_error must be a finite number above 0, in the unit of the table; got {max_error!r}. "
                 "For no error at all, give lossless=True."
@@ -84,6 +84,13 @@ def _whole(name: str, value: int, least: int, most: int) -> int:
     if not isinstance(value, Integral) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError(f"{name} must be a whole number from {least} to {most}; got {value!r}.")
     return int(value)
+
+
+def _as_float(value: Real) -> float:
+    try:
+        return float(value)
+    except OverflowError:  # a whole number beyond all floats
+        return math.inf
 
 
 def _is_real(value: object) -> bool:
