@@ -86,7 +86,7 @@ def _whole(name: str, value: int, least: int, most: int) -> int:
     return int(value)
 
 
-def _as_float(value: Real) -> float:
+def _as_float(value: float) -> float:
     try:
         return float(value)
     except OverflowError:  # a whole number beyond all floats
