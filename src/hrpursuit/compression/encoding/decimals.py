@@ -1,12 +1,16 @@
 """Columns as whole numbers: how many decimals their values have, and which values are none of these."""
 
+import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from hrpursuit.compression.chunks.settings import MOST_DECIMALS
+from hrpursuit.compression.kernels.samples import LIMIT
 
 _EXACT = 2.0**53  # floats count whole numbers up to here
+_NOISE = 24  # a change of so many steps is noise below its highest bits
 _PROBE = 32  # values that are looked at first
 
 
@@ -37,7 +41,7 @@ class Column:
     whole: np.ndarray | None
     limits: tuple[float, float] | None = None
 
-    @property
+    @cached_property
     def values(self) -> np.ndarray:
         """Readings as float64, 0 where there is none."""
         return np.where(self.seen, self.given, 0).astype(np.float64)
@@ -57,10 +61,31 @@ class Column:
         """Whether whoever gets the decoded column makes whole numbers of it."""
         return self.limits is not None or self.given.dtype.kind in "biu"
 
-    @property
+    @cached_property
+    def whole_range(self) -> tuple[int, int]:
+        """What is taken off the whole numbers, and how many of their lowest bits are noise, where nothing is lost."""
+        return (0, 0) if self.whole is None else range_of(self.whole, self.seen, 1)
+
+    @cached_property
     def largest(self) -> float:
         """Magnitude of the largest reading."""
         return float(np.abs(self.values).max(initial=0.0))
+
+
+def range_of(numbers: np.ndarray, seen: np.ndarray, step: int) -> tuple[int, int]:
+    """What is taken off a column, and how many of its lowest bits are sent as they are."""
+    if not seen.any():
+        return 0, 0
+    inside = numbers[seen]
+    low, high = int(inside.min()), int(inside.max())
+    offset = 0 if max(-low, high) < LIMIT else (low + high) // 2
+    size = max(offset - low, high - offset)
+    width = max(size.bit_length() - 16, 0)
+    if step == 1 and len(inside) > 1:
+        change = float(np.abs(np.diff(inside.astype(np.float64))).mean())
+        if change > 2 * _NOISE:
+            width = max(width, int(math.log2(change / _NOISE)))
+    return offset, width
 
 
 def take_apart(column: np.ndarray, lossless: bool) -> Column:
@@ -76,11 +101,14 @@ def take_apart(column: np.ndarray, lossless: bool) -> Column:
         whole = None if is_wide else column.astype(np.int64)
         return Column(column, seen, np.zeros(0, dtype=np.int64), None if is_wide else 0, whole)
     seen = np.isfinite(column)
-    odd = np.isinf(column)
+    odd = np.zeros(len(column), dtype=bool)
+    if not seen.all():
+        rest = column[~seen]
+        odd[~seen] = ~_is_plain_nan(rest) if lossless else np.isinf(rest)
     if lossless:
-        odd |= np.isnan(column) & ~_is_plain_nan(column)
-        odd |= (column == 0) & np.signbit(column)
-        seen &= ~odd
+        zeros = np.flatnonzero(column == 0)
+        odd[zeros] = np.signbit(column[zeros])
+        seen[zeros] = ~odd[zeros]
     found = _find_decimals(column[seen], len(column) // 50 if lossless else 0)
     if found is None:
         return Column(column, seen, np.flatnonzero(odd), None, None)

@@ -7,7 +7,7 @@ import numpy as np
 
 from hrpursuit.compression.chunks.coding import Readings
 from hrpursuit.compression.chunks.settings import BY_FACTOR, MOST_SCALE, SAMPLES, TRANSFORM, Settings
-from hrpursuit.compression.encoding.decimals import Column
+from hrpursuit.compression.encoding.decimals import Column, range_of
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.samples import LIMIT
 
@@ -15,7 +15,6 @@ FRACTION = 6  # bits below whole numbers, where there is room
 _WHOLE = 2.0**60  # whole numbers in one unit for all columns
 _TOO_MANY = 2.0**50  # units that a reading is away from zero
 _ALL_NOISE = 40  # bits of a column that would be sent as they are: it is then better kept as it is
-_NOISE = 24  # a change of so many steps is noise below its highest bits
 _SEASONS = (24, 7, 12, 48, 96, 144, 288)
 LEAST_UNIT = 2.0**-1060  # a factor with bits below it, and these are no zeros yet
 _PER_BOUND = 16  # units to the bound on the error, for readings that are no decimals
@@ -33,7 +32,7 @@ class Draft:
 
 def fits_whole(column: Column) -> bool:
     """Whether the whole numbers of a column can be coded without loss."""
-    return column.whole is not None and _range(column.whole, column.seen, 1)[1] <= _ALL_NOISE
+    return column.whole is not None and column.whole_range[1] <= _ALL_NOISE
 
 
 def without_loss(columns: list[Column]) -> Draft:
@@ -135,7 +134,10 @@ def _grid(columns: list[Column], numbers: list[np.ndarray], decimals: list[int],
     n_rows, n = len(columns[0].seen), len(columns)
     seen = np.column_stack([column.seen for column in columns])
     steps = list(np.resize(steps, n))
-    ranges = [_range(number, column.seen, step) for number, column, step in zip(numbers, columns, steps, strict=True)]
+    ranges = [
+        column.whole_range if step == 1 and number is column.whole else range_of(number, column.seen, step)
+        for number, column, step in zip(numbers, columns, steps, strict=True)
+    ]
     offsets, widths = np.array([r[0] for r in ranges], dtype=np.int64), np.array([r[1] for r in ranges], dtype=np.int64)
     whole = np.where(seen, np.column_stack(numbers) - offsets, 0)
     low = whole & ((1 << widths) - 1) if widths.any() else np.zeros((0, 0), dtype=np.int64)
@@ -162,22 +164,6 @@ def _grid(columns: list[Column], numbers: list[np.ndarray], decimals: list[int],
 
 def _short(entries: list[int]) -> tuple[int, ...]:
     return tuple(entries) if len(set(entries)) > 1 else (int(entries[0]),)
-
-
-def _range(numbers: np.ndarray, seen: np.ndarray, step: int) -> tuple[int, int]:
-    """What is taken off a column, and how many of its lowest bits are sent as they are."""
-    if not seen.any():
-        return 0, 0
-    inside = numbers[seen]
-    low, high = int(inside.min()), int(inside.max())
-    offset = 0 if max(-low, high) < LIMIT else (low + high) // 2
-    size = max(offset - low, high - offset)
-    width = max(size.bit_length() - 16, 0)
-    if step == 1 and len(inside) > 1:
-        change = float(np.abs(np.diff(inside.astype(np.float64))).mean())
-        if change > 2 * _NOISE:
-            width = max(width, int(math.log2(change / _NOISE)))
-    return offset, width
 
 
 def _season(values: np.ndarray, seen: np.ndarray) -> int:
