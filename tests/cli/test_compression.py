@@ -16,6 +16,7 @@ from pandas.testing import assert_frame_equal
 
 from hrpursuit.cli.main import run
 from hrpursuit.cli.tables import read_table, write_table
+from hrpursuit.compression import compress
 from hrpursuit.datasets import make_sensor_network
 from hrpursuit.metrics import masked_rmse
 
@@ -346,7 +347,7 @@ class TestErrors:
         self.fails(*start, "--rmse", "5", words="5 would be 500%; write 5% or 0.05", code=2)
         self.fails(*start, "--rmse", "0%", words="--lossless", code=2)
         self.fails(*start, "--rmse", "much", words="'much' is not a share; write it as 5% or 0.05", code=2)
-        self.fails(*start, "--max-error", "-1", words="above 0")
+        self.fails(*start, "--max-error", "-1", words="not in the range x>0", code=2)
         self.fails(*start, "--n-nonzero", "0", words="--n-nonzero", code=2)
         self.fails(*start, "--lossless", "--index-column", "a", "--no-index", words="not both", code=2)
 
@@ -396,3 +397,13 @@ def test_progress_on_a_terminal_only(folder):
     assert process.returncode == 0
     assert b"rows" in shown
     assert b"compress" in shown
+
+
+def test_a_range_without_rows_is_an_empty_table(tmp_path):
+    table = make_sensor_network(30, 4, as_frame=True, random_state=0)
+    (tmp_path / "r.hrp").write_bytes(compress(table, lossless=True))
+    for suffix in ("csv", "parquet"):
+        out = tmp_path / f"none.{suffix}"
+        assert run(["decompress", str(tmp_path / "r.hrp"), "-o", str(out), "--from", "2030-01-01"]) == 0
+        assert out.exists()
+    assert len(pd.read_csv(tmp_path / "none.csv")) == 0

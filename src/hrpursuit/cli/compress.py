@@ -24,7 +24,8 @@ WHOLE_BYTES = 512 << 20  # of memory: larger tables are read and written chunk b
 @click.option("-o", "--out", type=click.Path(path_type=Path, allow_dash=True), required=True,
               help=f"Where the compressed table goes ({HRP}); - is standard output.")  # fmt: skip
 @click.option("--rmse", type=Share(), metavar="SHARE", help="Relative RMSE over all readings, as 5% or 0.05.")
-@click.option("--max-error", type=float, metavar="UNIT", help="Bound on the error of every single reading.")
+@click.option("--max-error", type=click.FloatRange(min=0, min_open=True), metavar="UNIT",
+              help="Bound on the error of every single reading.")  # fmt: skip
 @click.option("--n-nonzero", type=click.IntRange(min=1), metavar="T0", help="Coefficients a row, as the paper codes.")
 @click.option("--lossless", is_flag=True, help="Every reading comes back to the last bit.")
 @click.option("--effort", type=click.Choice(["fast", "default"]), default="default", show_default=True,

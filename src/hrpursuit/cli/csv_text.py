@@ -40,6 +40,8 @@ def time_texts(index: Any, pattern: str | None) -> np.ndarray[Any, Any]:
     else:
         zone = _ZONE.search(pattern).group()  # type: ignore[union-attr]
         pattern = pattern.removesuffix(zone)
+    if len(index) == 0:
+        return np.array([], dtype=str)
     if index.tz is not None:
         offset = datetime.strptime(zone or "Z", "%z").tzinfo
         index = index.tz_convert(offset).tz_localize(None)

@@ -16,6 +16,7 @@ from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import plot_against_truth, save_figure
 from hrpursuit.progress import Bars
+from hrpursuit.rows.optional import needed
 
 N_ATOMS, N_SAMPLES, SPARSITY, SUCCESS = 50, 500, 0.2, 1e-3
 SCHEMES: dict[Literal["paper", "exact"], str] = {"paper": "the paper's scheme", "exact": "hrpursuit, scheme='exact'"}
@@ -35,6 +36,7 @@ def demo(out: Path, seed: int, as_json: bool) -> None:
     picture = out.with_stem(f"{out.stem}-readings")
     for path in (out, picture):
         check_picture(path)
+    needed("matplotlib", "pictures", "plots")  # before the work, not after
     compile_kernels()
     for scheme in SCHEMES:  # so that no time is that of a first call
         HRP(scheme=scheme, max_iter=1000).fit(make_sparse_coded(40, 4, sparsity=0.3, random_state=0)[0])

@@ -192,7 +192,7 @@ def make_sensor_network(
         first_hour = np.datetime64(start)
     except ValueError as error:
         raise ValueError(f"start must be a date or time such as '2024-10-01'; got {start!r}.") from error
-    pandas = needed("pandas", "data frames", "experiments") if as_frame else None
+    pandas = needed("pandas", "data frames", "cli") if as_frame else None
     rng = check_random_state(random_state)
     stamps, hour, weekend, day = _hours(first_hour, n_hours)
     places = rng.uniform(0, CITY, (n_sensors, 2))

@@ -32,6 +32,7 @@ from hrpursuit.estimators.checks import (
 from hrpursuit.estimators.learning import learn
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import ArrayRows, whitening
+from hrpursuit.schemes.gaps import T0_GAPS
 from hrpursuit.schemes.stages import Stage
 
 
@@ -207,8 +208,9 @@ class HRP(SquareDictionary):
                 rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=names, is_checked=True)
             self._learn(rows, X_gaps)
         remember_features(self, rows)
+        is_start = any(stage.name == T0_GAPS for stage in self.stages_)  # what the filled table gave is only that
         for stage in self.stages_:
-            if stage.shortfall is not None:
+            if stage.shortfall is not None and not is_start:
                 warnings.warn(
                     f"{type(self).__name__} did not reach {stage.shortfall}.", ConvergenceWarning, stacklevel=3
                 )

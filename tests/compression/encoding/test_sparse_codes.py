@@ -87,3 +87,8 @@ def test_codes_that_are_huge_are_read_as_they_were_written():
     found = decoder.decode(Payload(nothing, nothing, groups=[trial.data]).to_bytes(), 4)
     assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, trial.decoded, strict=True))
     assert abs(found[1][1] - 16384) < 100  # and the rows behind are as they should be
+
+
+def test_more_coefficients_than_columns_are_refused(rng):
+    with pytest.raises(ValueError, match="more than the 3 columns"):
+        compress(rng.standard_normal((20, 3)), n_nonzero=4)

@@ -30,6 +30,11 @@ class ChunkCoder:
 
     def prepare(self, columns: list[np.ndarray], limits: Limits = ()) -> bytes:
         """Look at the rows known so far; give what all chunks share, for the header."""
+        if self.target.kind == "n_nonzero" and self.target.amount > len(columns):
+            raise ValueError(
+                f"n_nonzero={self.target.amount:g} is more than the {len(columns)} columns of the table; give at most "
+                f"{len(columns)}, or lossless=True."
+            )
         compile_kernels()
         self._limits = limits
         self._groups = make_groups(columns, self.target, self.basis) if columns else []

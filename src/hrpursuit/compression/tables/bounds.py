@@ -60,7 +60,7 @@ class Bounds:
         """The bound as a time; and for a text the first time after all that it names."""
         if bound is None:
             return None, None
-        pandas = needed("pandas", "Time stamps", "experiments")
+        pandas = needed("pandas", "Time stamps", "cli")
         try:
             if self._kind.kind == "timedelta":
                 return pandas.Timedelta(bound), None

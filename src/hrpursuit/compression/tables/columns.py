@@ -86,7 +86,7 @@ class Schema:
             for place, column in enumerate(columns):
                 out[:, place] = column
             return out
-        pandas = needed("pandas", "Tables with names", "experiments")
+        pandas = needed("pandas", "Tables with names", "cli")
         index = self.labels.index(labels)
         if same and columns:
             frame = pandas.DataFrame(np.array(columns).T, index=index, copy=False)

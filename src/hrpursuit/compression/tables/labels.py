@@ -148,7 +148,7 @@ class LabelKind:
 
     def index(self, labels: Labels) -> Any:
         """The labels as an index of pandas."""
-        pandas = needed("pandas", "Tables with an index", "experiments")
+        pandas = needed("pandas", "Tables with an index", "cli")
         if self.kind == "range" and np.all(np.diff(labels) == self.step):
             first = int(labels[0]) if len(labels) else self.start
             return pandas.RangeIndex(first, first + len(labels) * self.step, self.step, name=self.name)
@@ -207,7 +207,7 @@ def _with_freq(index: Any, freq: str) -> Any:
 
 def labels_of(index: Any) -> tuple[LabelKind, Labels]:
     """Kind and stored labels of an index of pandas. Raises ValueError with what to do if it cannot be stored."""
-    pandas = needed("pandas", "Tables with an index", "experiments")
+    pandas = needed("pandas", "Tables with an index", "cli")
     if index.nlevels > 1:
         raise ValueError("the index has several levels; make columns of them: table.reset_index().")
     name = check_label(index.name, "the name of the index")
@@ -243,7 +243,7 @@ def labels_of(index: Any) -> tuple[LabelKind, Labels]:
 
 
 def _times(index: Any, name: str | int | None) -> tuple[LabelKind, Labels]:
-    pandas = needed("pandas", "Tables with an index", "experiments")
+    pandas = needed("pandas", "Tables with an index", "cli")
     kind = "timedelta" if isinstance(index, pandas.TimedeltaIndex) else "datetime"
     tz, freq = getattr(index, "tz", None), index.freqstr or ""
     if tz is not None and not _same_zone(pandas, tz):

@@ -53,7 +53,7 @@ class Names:
 
     def index(self) -> Any:
         """The names as an index of pandas."""
-        pandas = needed("pandas", "Tables with names", "experiments")
+        pandas = needed("pandas", "Tables with names", "cli")
         if self.dtype == "range":
             return pandas.RangeIndex(self.values.start, self.values.stop, self.values.step, name=self.name)  # type: ignore[attr-defined]
         return pandas.Index(list(self.values), dtype=self.dtype, name=self.name)
