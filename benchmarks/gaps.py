@@ -3,15 +3,14 @@
 python benchmarks/gaps.py     (readings: ../shared/data or HRPURSUIT_DATA; takes some minutes)
 """
 
-import os
 import time
-from pathlib import Path
 
 import numpy as np
-from common import describe_machine, table, verdict
+from common import describe_machine, october, table, verdict
 
-from hrpursuit import HRP, datasets, sparse_code
+from hrpursuit import HRP, sparse_code
 from hrpursuit.core.masked import fill_with_row_means
+from hrpursuit.datasets import make_sensor_network
 from hrpursuit.metrics import masked_rmse
 
 SEEDS = range(84_000, 84_005)
@@ -23,22 +22,9 @@ HOURS_A_DAY = 24
 HELD_OUT = 0.1
 
 
-def readings():
-    """Hours x sensors; NaN where a sensor did not report."""
-    folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    path = folder / "krakow_pm25_2017_10.csv"
-    if not path.exists():
-        print(f"readings: {path} is absent (set HRPURSUIT_DATA to its folder); skipped")
-        return None
-    return np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
-
-
 def simulated():
     """A month of the simulated network."""
-    if not hasattr(datasets, "make_sensor_network"):
-        print("simulated network: hrpursuit.datasets.make_sensor_network is not there; skipped")
-        return None
-    return np.asarray(datasets.make_sensor_network(744, 56, random_state=0), dtype=float)
+    return make_sensor_network(744, 56, random_state=0)
 
 
 def in_sample(X, is_papers):
@@ -125,7 +111,7 @@ def main():
     describe_machine()
     gappy = np.where(np.random.default_rng(0).random((60, 5)) < 0.1, np.nan, np.random.default_rng(1).random((60, 5)))
     HRP(2, random_state=0).fit(gappy)  # compiles
-    for name, X in (("readings", readings()), ("simulated", simulated())):
+    for name, X in (("readings", october()), ("simulated", simulated())):
         if X is not None:
             show(name, X, is_papers=name == "readings")
 

@@ -17,11 +17,6 @@ from hrpursuit.core.polish import polish_orthogonal
 _PATIENCE = 2.0  # seconds; reading the kernels from the cache on disk takes less
 
 
-def _say() -> None:
-    sys.stderr.write("hrpursuit: compiling kernels for this machine, once; this takes some ten seconds ...\n")
-    sys.stderr.flush()
-
-
 def _run_all_kernels() -> None:
     rng = np.random.default_rng(0)
     X, W = rng.standard_normal((12, 3)), np.eye(3)
@@ -37,8 +32,14 @@ def _run_all_kernels() -> None:
 
 
 @contextmanager
-def _announced() -> Iterator[None]:
-    notice = threading.Timer(_PATIENCE, _say)
+def announced(what: str, how_long: str) -> Iterator[None]:
+    """Tell whoever waits longer than a moment what is compiled, and how long that takes."""
+
+    def say() -> None:
+        sys.stderr.write(f"hrpursuit: compiling {what} for this machine, once; this takes {how_long} ...\n")
+        sys.stderr.flush()
+
+    notice = threading.Timer(_PATIENCE, say)
     notice.daemon = True
     notice.start()
     try:
@@ -50,12 +51,12 @@ def _announced() -> Iterator[None]:
 @lru_cache(maxsize=1)
 def compile_kernels() -> None:
     """Run every compiled kernel once on a tiny problem; later processes read the cache on disk."""
-    with _announced():
+    with announced("kernels", "some ten seconds"):
         _run_all_kernels()
 
 
 @lru_cache(maxsize=1)
 def compile_gap_kernels() -> None:
     """The same for rows with gaps, which most data has not."""
-    with _announced():
+    with announced("the kernel for gaps", "some five seconds"):
         masked_codes(np.array([[1.0, np.nan]]), np.eye(2), 1)
