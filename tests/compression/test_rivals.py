@@ -125,9 +125,10 @@ def test_search_goes_to_the_edge_and_keeps_the_smallest():
     ],
 )
 def test_bad_input_is_named(table, target, match):
-    for rival in RIVALS.values():
-        with pytest.raises(ValueError, match=match):
-            rival(table, **target)
+    for name, rival in RIVALS.items():
+        if not any(part in name for part in ABSENT):
+            with pytest.raises(ValueError, match=match):
+                rival(table, **target)
 
 
 def test_edges():
