@@ -88,7 +88,8 @@ def test_chunks_that_are_loaded_already_stay(client):
     rows = DaskRows(array)
     np.testing.assert_allclose(gram(rows), X.T @ X, rtol=1e-12)
     keys = {chunk.key for chunk in rows._engine.chunks}  # not what is left of the sums for a moment
-    assert sorted(len(keys & set(found)) for found in client.has_what().values()) == [0, 10]
+    held = [len(keys & set(found)) for found in client.has_what().values()]
+    assert max(held) == 10  # a worker that is idle may have got copies of some
 
 
 def test_tasks_have_names(client):
