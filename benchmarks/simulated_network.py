@@ -159,8 +159,8 @@ def main():
         compare(f"bytes, {name}", lambda month, target=target: sizes(month, target), months, agreement)
 
     # files of all targets, and errors of all T0, in one order each: is what is smaller there smaller here?
-    for title, word in (("all errors together", "RMSE"), ("all files together", "bytes")):
-        chosen = [one for one in agreement if word in one[0] and not one[0].endswith("apart")]
+    for title, word in (("all errors together, K-SVD apart", "apart"), ("all files together", "bytes")):
+        chosen = [one for one in agreement if word in one[0]]
         real = [value for one in chosen for value in one[5]]
         others = [list(chain(*parts)) for parts in zip(*(one[6] for one in chosen), strict=True)]
         spearman = [spearmanr(real, other).statistic for other in others]
