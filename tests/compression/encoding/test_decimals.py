@@ -1,10 +1,11 @@
 """Decimals are found, in no more places than there are; what is odd stands aside."""
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hrpursuit.compression.encoding.decimals import take_apart
+from hrpursuit.compression.encoding.decimals import take_all_apart, take_apart
 
 
 @given(st.lists(st.integers(-(10**9), 10**9), min_size=1, max_size=80), st.integers(0, 6))
@@ -72,3 +73,18 @@ def test_integers_are_themselves_unless_they_are_too_wide():
 def test_values_beyond_exact_whole_numbers_have_no_decimals():
     assert take_apart(np.array([2.0**53, 1e300]), lossless=True).decimals is None
     assert take_apart(np.array([2.0**53, 3.0]), lossless=True).decimals == 0
+
+
+@pytest.mark.parametrize("lossless", [True, False])
+@pytest.mark.parametrize("dtype", ["f8", "f4"])
+def test_columns_taken_apart_together_are_as_one_by_one(rng, lossless, dtype):
+    X = rng.integers(-50, 50, (40, 9)).astype(dtype)
+    X[rng.random(X.shape) < 0.2] = np.nan
+    X[3, 1], X[4, 2], X[5, 3], X[6, 4] = 0.5, np.inf, -0.0, 1e30
+    X[7:9, 5].view(f"u{X.itemsize}")[:] |= 1  # an unusual NaN, or another number
+    X[:, 6] = np.nan
+    columns = [np.ascontiguousarray(column) for column in X.T]
+    for one, other in zip(take_all_apart(columns, lossless), [take_apart(c, lossless) for c in columns], strict=True):
+        assert one.decimals == other.decimals
+        for name in ("seen", "exceptions", "whole"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(other, name))

@@ -88,6 +88,27 @@ def range_of(numbers: np.ndarray, seen: np.ndarray, step: int) -> tuple[int, int
     return offset, width
 
 
+def take_all_apart(columns: list[np.ndarray], lossless: bool) -> list[Column]:
+    """`take_apart` of all columns; of those that are floats of one type, the ones with nothing but whole numbers and
+    plain gaps are done together, which takes a fraction of the time.
+    """
+    if len({column.dtype for column in columns}) != 1 or columns[0].dtype.kind != "f":
+        return [take_apart(column, lossless) for column in columns]
+    table = np.array(columns)
+    seen = np.isfinite(table)
+    numbers = np.where(seen, table, 0).astype(np.float64)
+    is_whole = (np.rint(numbers) == numbers) & (np.abs(numbers) <= _EXACT)
+    if lossless:
+        is_whole &= (seen | _is_plain_nan(table)) & ~((table == 0) & np.signbit(table))
+    else:
+        is_whole &= ~np.isinf(table)
+    whole, none = np.where(is_whole, numbers, 0).astype(np.int64), np.zeros(0, dtype=np.int64)
+    return [
+        Column(column, seen[j], none, 0, whole[j]) if together else take_apart(column, lossless)
+        for j, (column, together) in enumerate(zip(columns, is_whole.all(axis=1), strict=True))
+    ]
+
+
 def take_apart(column: np.ndarray, lossless: bool) -> Column:
     """Gaps, exceptions and decimals of a column. Infinities are exceptions; without loss so are negative zeros, unusual
     NaN and the few values that have more decimals than the rest.

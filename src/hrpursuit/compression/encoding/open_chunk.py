@@ -8,7 +8,7 @@ import numpy as np
 from hrpursuit.compression.chunks.bases import Group
 from hrpursuit.compression.chunks.payload import Payload
 from hrpursuit.compression.chunks.verbatim import pack
-from hrpursuit.compression.encoding.decimals import Column, take_apart
+from hrpursuit.compression.encoding.decimals import Column, take_all_apart
 from hrpursuit.compression.encoding.drafts import fits_bound, fits_whole
 from hrpursuit.compression.encoding.pieces import Piece, Trial
 from hrpursuit.compression.targets import Target
@@ -30,7 +30,7 @@ class OpenChunk:
     ) -> None:
         self.given, self.groups, self.target, self.limits = columns, groups, target, limits
         self.n_rows = len(columns[0]) if columns else 0
-        self.columns = [take_apart(column, target.kind == "lossless") for column in columns]
+        self.columns = take_all_apart(columns, target.kind == "lossless")
         if limits:
             self.columns = [replace(column, limits=pair) for column, pair in zip(self.columns, limits, strict=True)]
         has_codes = np.zeros(len(columns), dtype=bool)
