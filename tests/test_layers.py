@@ -17,7 +17,7 @@ LAYERS = [
     ["datasets"],
     ["estimators"],
     ["baselines"],
-    ["compression"],
+    ["compression", "denoising"],
     ["reports"],
     ["versions", "plots"],
     ["experiments"],
