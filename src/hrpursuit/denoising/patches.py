@@ -1,4 +1,4 @@
-"""All overlapping patches of an image as rows, and an image again as the weighted mean of its patches."""
+"""Overlapping patches of an image as rows, and an image again as the weighted mean of its patches."""
 
 import numpy as np
 from numba import njit
@@ -20,21 +20,55 @@ def mean_of_patches(patches: Plane, weights: Plane, shape: tuple[int, int], size
     others cover its pixels.
     """
     total = np.zeros(shape, np.float32)
-    weight = np.zeros(shape, np.float32)
-    _add_patches(patches, weights, size, total, weight)
-    return total / weight
+    corners = np.arange(len(patches))
+    add_patches(total, patches, corners, size)
+    return total / weight_of_pixels(weights.reshape(shape[0] - size + 1, shape[1] - size + 1), size)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
-def _add_patches(patches, weights, size, total, weight):
-    n_columns = total.shape[1] - size + 1
-    for i in range(len(patches)):
-        y, x = divmod(i, n_columns)
+def patches_at(plane: Plane, corners: NDArray[np.int64], size: int) -> Plane:
+    """The patches with the given corners, which count the patches in the order of `patches_of`."""
+    patches = np.empty((len(corners), size * size), np.float32)
+    _copy_patches(plane, corners, size, patches)
+    return patches
+
+
+@njit(cache=True, nogil=True)
+def _copy_patches(plane, corners, size, patches):
+    n_columns = plane.shape[1] - size + 1
+    for i in range(len(corners)):
+        y, x = divmod(corners[i], n_columns)
         patch = patches[i]
-        w = weights[i]
+        for r in range(size):
+            line = plane[y + r, x : x + size]
+            for c in range(size):
+                patch[r * size + c] = line[c]
+
+
+@njit(cache=True, nogil=True)
+def add_patches(total, patches, corners, size):
+    """Add patches, multiplied by their weights already, to the image `total`."""
+    n_columns = total.shape[1] - size + 1
+    for i in range(len(corners)):
+        y, x = divmod(corners[i], n_columns)
+        patch = patches[i]
         for r in range(size):
             line = total[y + r, x : x + size]
-            line_weight = weight[y + r, x : x + size]
             for c in range(size):
                 line[c] += patch[r * size + c]
-                line_weight[c] += w
+
+
+@njit(cache=True, nogil=True)
+def weight_of_pixels(weights, size):
+    """Sum of the weights of all patches over each pixel, from those of the patches as a plane of corners."""
+    height, width = weights.shape
+    lines = np.zeros((height, width + size - 1), weights.dtype)
+    for y in range(height):
+        for x in range(width):
+            for c in range(size):
+                lines[y, x + c] += weights[y, x]
+    sums = np.zeros((height + size - 1, width + size - 1), weights.dtype)
+    for y in range(height):
+        for r in range(size):
+            for x in range(width + size - 1):
+                sums[y + r, x] += lines[y, x]
+    return sums
