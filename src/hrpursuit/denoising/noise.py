@@ -1,0 +1,173 @@
+"""How strong the noise of an image is."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from hrpursuit.denoising.channels import across_channels
+from hrpursuit.denoising.images import check_images, spread
+
+Values = NDArray[np.float64]
+
+_BLOCK, _PATCH_OF_BLOCK = 32, 5  # pixels a side
+_N_BLOCKS = 256
+_LOW = 0.1  # share of the blocks that are taken to have no structure in half of their directions
+_PATCH = 6
+_N_PATCHES = 20_000
+_LEAST = 0.25  # share of the principal components, those with the least variance
+_CUT = 2.0  # codes beyond so many standard deviations are structure
+_RMS_WITHIN_CUT = 0.8796  # rms of a unit Gaussian within two standard deviations
+_TENTH = 0.12566  # a tenth of a unit Gaussian lies within this distance from zero
+_CLIPPED = 0.05  # share of pixels at the ends of the range from which a patch or block tells nothing of the noise
+_BLANK = 0.9  # the same for the share of pixels that equal their neighbour
+_SMALL = 128 * 128  # images of up to so many pixels have estimates that are corrected for their size
+_FEW = 0.02  # unless no more than this share of the patches or blocks is left
+
+
+def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> float:
+    """Standard deviation of white Gaussian noise in an image.
+
+    Parameters
+    ----------
+    image : array-like of shape (..., height, width)
+        As for :func:`denoise`. For a stack the root mean square of the estimates of its images is returned.
+    channel_axis : int or None, default=None
+        Axis of the channels; None for grey images.
+
+    Returns
+    -------
+    sigma : float
+        In the unit of the image.
+
+    Notes
+    -----
+    The lower of two estimates. One is from blocks of 32 x 32 pixels: the mean of the lower half of the eigenvalues of
+    the covariance of their patches, in the tenth of the blocks where it is least. The other is from patches of the
+    whole image: the spread of the small ones among their codes for the principal components with the least variance.
+    Patches with many pixels at the ends of the range, or without any variation, are left out, where there are others. Of the decorrelated channels
+    the median counts. An image without noise but full of fine texture has an estimate that is not zero.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hrpursuit.denoising import estimate_sigma
+    >>> y, x = np.mgrid[:128, :128]
+    >>> noise = np.random.default_rng(0).standard_normal((128, 128))
+    >>> print(f"{estimate_sigma(100 + x + 50 * np.sin(y / 9) + 7 * noise):.1f}")
+    7.0
+    """
+    images = check_images(image, channel_axis, 1)
+    return float(np.sqrt(np.mean([sigma_of(pixels) ** 2 for pixels in images.pixels])))
+
+
+def sigma_of(pixels: NDArray[Any]) -> float:
+    """The estimate for one image of shape (n_channels, height, width)."""
+    middle, half_range = spread(pixels)
+    if half_range == 0:
+        return 0.0
+    estimates = [_sigma_of_plane(*squares) for squares in zip(*_squares(pixels, middle, half_range), strict=True)]
+    sigma = float(np.median(estimates)) * half_range
+    height, width = pixels.shape[1:]
+    return sigma / _estimate_of_noise(height, width) if height * width <= _SMALL else sigma
+
+
+def _squares(pixels: NDArray[Any], middle: float, half_range: float) -> tuple[Values, Values]:
+    """Patches and blocks of the decorrelated channels, in units of half the range."""
+    rng = np.random.default_rng(0)
+    side = min(pixels.shape[1:])
+    size = max(1, min(_PATCH, side // 4))
+    found = []
+    for squares in (_sample(pixels, size, _N_PATCHES, rng), _sample(pixels, min(_BLOCK, side), _N_BLOCKS, rng)):
+        found.append(across_channels((squares.astype(np.float64) - middle) / half_range))
+    return found[0], found[1]
+
+
+def _sigma_of_plane(patches: Values, blocks: Values) -> float:
+    side = blocks.shape[1]
+    if side < 8:
+        return _from_differences(blocks)
+    return min(_from_patches(patches.reshape(len(patches), -1)), _from_blocks(blocks, min(_PATCH_OF_BLOCK, side // 4)))
+
+
+@lru_cache(maxsize=64)
+def _estimate_of_noise(height: int, width: int) -> float:
+    """Mean estimate for unit white noise: below one for few pixels, as the least is looked for."""
+    rng = np.random.default_rng(2)
+    found = []
+    for _ in range(16):
+        noise = rng.standard_normal((1, height, width))
+        patches, blocks = _squares(noise, 0.0, 1.0)
+        found.append(_sigma_of_plane(patches[0], blocks[0]))
+    return float(np.mean(found)) or 1.0
+
+
+def _sample(pixels: NDArray[Any], size: int, n_most: int, rng: np.random.Generator) -> NDArray[Any]:
+    """Squares of `size` pixels a side, of shape (n_channels, n_squares, size, size); without clipped and blank ones.
+
+    Blocks, of which there are few, are spread evenly; patches are drawn at random.
+    """
+    height, width = pixels.shape[1:]
+    n_down, n_across = height - size + 1, width - size + 1
+    if size > _PATCH:  # corners on a grid, whose squares overlap only if the image is small
+        y, x = _grid(n_down, size, int(np.sqrt(n_most))), _grid(n_across, size, int(np.sqrt(n_most)))
+        y, x = (a.ravel() for a in np.meshgrid(y, x, indexing="ij"))
+    else:
+        corners = np.arange(n_down * n_across)
+        if len(corners) > n_most:
+            corners = np.sort(rng.choice(len(corners), n_most, replace=False))
+        y, x = np.divmod(corners, n_across)
+    inside = np.arange(size)
+    squares = pixels[:, y[:, None, None] + inside[:, None], x[:, None, None] + inside]
+    low, high = pixels.min(), pixels.max()
+    clipped = ((squares == low) | (squares == high)).mean(axis=(0, 2, 3)) > _CLIPPED
+    n_equal = (squares[..., 1:] == squares[..., :-1]).sum(axis=(0, 2, 3))
+    blank = n_equal > _BLANK * squares[:, 0, :, 1:].size
+    good = ~(clipped | blank)
+    return squares[:, good] if np.count_nonzero(good) >= max(4, _FEW * len(good)) else squares
+
+
+def _grid(n_corners: int, size: int, n_most: int) -> NDArray[np.intp]:
+    n = int(np.clip((n_corners - 1) // size + 1, min(4, n_corners), n_most))
+    return np.unique(np.linspace(0, n_corners - 1, n).round().astype(np.intp))
+
+
+def _from_patches(patches: Values) -> float:
+    """Spread of the small codes for the principal components with the least variance."""
+    patches = patches - patches.mean(axis=0)
+    components = np.linalg.eigh(patches.T @ patches)[1]
+    n_least = max(1, int(_LEAST * patches.shape[1]))
+    size = np.abs(patches @ components[:, :n_least]).ravel()
+    sigma = float(np.quantile(size, 0.1)) / _TENTH
+    for _ in range(20):
+        inside = size[size <= _CUT * sigma]
+        if inside.size == 0:
+            break
+        sigma = float(np.sqrt(np.mean(inside**2))) / _RMS_WITHIN_CUT
+    return sigma
+
+
+def _from_blocks(blocks: Values, size: int) -> float:
+    return float(np.sqrt(_low_variance(blocks, size) / _low_variance_of_noise(blocks.shape[1], size)))
+
+
+def _low_variance(blocks: Values, size: int) -> float:
+    """Mean of the lower half of the eigenvalues of a block's patches, in the blocks where it is least."""
+    patches = np.lib.stride_tricks.sliding_window_view(blocks, (size, size), axis=(1, 2))
+    patches = patches.reshape(len(blocks), -1, size * size)
+    patches = patches - patches.mean(axis=1, keepdims=True)
+    values = np.linalg.eigvalsh(patches.transpose(0, 2, 1) @ patches / patches.shape[1])
+    return float(np.quantile(np.maximum(values[:, : size * size // 2].mean(axis=1), 0), _LOW))
+
+
+@lru_cache(maxsize=64)
+def _low_variance_of_noise(block: int, size: int) -> float:
+    """The same for unit white noise, where it is below one as the least is looked for."""
+    return _low_variance(np.random.default_rng(1).standard_normal((256, block, block)), size)
+
+
+def _from_differences(blocks: Values) -> float:
+    """For images of a few pixels: the spread of the differences of neighbours."""
+    differences = np.concatenate([np.diff(blocks, axis=axis).ravel() for axis in (1, 2)])
+    return float(np.median(np.abs(differences))) if differences.size else 0.0
