@@ -5,7 +5,6 @@ Run `python benchmarks/larger_than_memory.py [--rows 10000000] [--folder DIR]`; 
 
 import argparse
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -13,7 +12,7 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import describe_machine, seconds, table, verdict
+from common import describe_machine, peak_memory, seconds, table, verdict
 from threadpoolctl import threadpool_limits
 
 from hrpursuit import HRP
@@ -41,14 +40,6 @@ def write(path: Path, n_rows: int, noise: float) -> None:
         codes = rng.standard_normal((n, N_FEATURES), dtype=np.float32) * (rng.random((n, N_FEATURES)) < SPARSITY)
         X = codes @ components.astype(np.float32)
         array[start : start + n] = X + noise * rng.standard_normal(X.shape, dtype=np.float32)
-
-
-def peak_memory() -> float:
-    """MB; the kernel's own figure where it has one, since getrusage reports the parent's peak for a young child."""
-    status = Path("/proc/self/status")
-    if status.exists():
-        return next(int(line.split()[1]) / 1024 for line in status.read_text().splitlines() if "VmHWM" in line)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 def fit(path: str) -> None:

@@ -5,7 +5,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 #: Packages that results depend on.
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "spams-bin")
+PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "scikit-image", "PyWavelets", "spams-bin", "bm3d")
 
 
 def machine() -> str:

@@ -20,6 +20,7 @@ NAMES = (
     "time-by-samples",
     "missing-data",
     "sensor-table",
+    "denoising",
     "theory",
 )
 
