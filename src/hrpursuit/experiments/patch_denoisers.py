@@ -117,7 +117,9 @@ def learner(noisy: Image, sigma: float, seed: int = 0, *, n_nonzero: int | None 
     )
     model.fit(_sample(patches, LEARNER_PATCHES, seed))
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", message="Orthogonal matching pursuit ended prematurely")  # with fewer atoms, then
+        warnings.filterwarnings(
+            "ignore", message="Orthogonal matching pursuit ended prematurely"
+        )  # with fewer atoms, then
         clean = model.transform(patches) @ model.components_ + means
     return sigma * _mean(clean, np.ones(len(clean)), noisy)
 
