@@ -86,7 +86,7 @@ class Bars:
         def show(n_done: int, n_tiles: int) -> None:
             if self._on_advance is not None:
                 self._on_advance()
-            self._progress.update(task, completed=n_done, total=n_tiles, visible=n_tiles > 1)
+            self._progress.update(task, completed=n_done, total=n_tiles, visible=n_tiles > 1, refresh=True)
 
         try:
             yield show

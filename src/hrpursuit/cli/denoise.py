@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -131,7 +132,7 @@ def _denoise_file(
 ) -> dict[str, Any]:
     noisy = read_image(image)
     check_fits(target, noisy)
-    _compile_kernels(settings["mode"], settings["patch_size"])
+    _compile_kernels(settings["mode"])
     start = time.perf_counter()
     with Bars(bars, stop_if_interrupted) as shown, shown.tiles(f"denoise {image.name}") as show:
         pixels, sigmas = _denoise_pages(noisy, sigma, settings, show)
@@ -158,12 +159,12 @@ def _denoise_file(
     return report
 
 
-def _compile_kernels(mode: str, patch_size: int) -> None:
+@lru_cache
+def _compile_kernels(mode: str) -> None:
     """Once a machine, and outside the time that is told."""
-    side = max(32, 2 * patch_size)
-    noise = np.random.default_rng(0).standard_normal((side, side)).astype(np.float32)
+    noise = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
     with announced("kernels for images", "some twenty seconds"):
-        denoise_image(noise, 1.0, mode=mode, patch_size=patch_size)
+        denoise_image(noise, 1.0, mode=mode)
 
 
 def _denoise_pages(

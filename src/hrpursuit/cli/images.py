@@ -12,6 +12,7 @@ import numpy as np
 from hrpursuit.cli.image_formats import jpeg, png, tiff
 from hrpursuit.cli.image_formats.picture import EXIF_MARK, Picture, UnusableImage, exif_with, orientation
 from hrpursuit.files import check_writable, replaced_when_done
+from hrpursuit.rows.optional import needed
 
 SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF"}
 _WRITERS = {"PNG": png.write, "JPEG": jpeg.write, "TIFF": tiff.write}
@@ -48,9 +49,13 @@ def write_image(path: str | Path, picture: Picture) -> None:
 
 
 def check_image_output(path: str | Path, *inputs: str | Path) -> None:
-    """Refuse, before the work, a name of another kind, a place that cannot be written, or an input."""
+    """Refuse, before the work, a name of another kind, a place that cannot be written, an input, and to go on without
+    the packages.
+    """
     format_of(path)
     check_writable(path, *inputs)
+    for package in ("PIL.Image", "tifffile", "imagecodecs"):
+        needed(package, "Images", "images")
 
 
 def check_fits(path: str | Path, picture: Picture) -> None:

@@ -6,6 +6,8 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
+import numpy as np
+
 from hrpursuit.cli.image_formats.picture import (
     EXIF_MARK,
     Picture,
@@ -55,7 +57,7 @@ def read(path: Path) -> Picture:
 
 
 def write(path: Path, picture: Picture) -> None:
-    data: bytes = needed("imagecodecs", "PNG images", "images").png_encode(picture.samples(0))
+    data: bytes = needed("imagecodecs", "PNG images", "images").png_encode(np.ascontiguousarray(picture.samples(0)))
     beside = picture.own.get("chunks")
     if beside is None:
         beside = list(_made_chunks(picture))
