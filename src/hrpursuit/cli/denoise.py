@@ -135,7 +135,10 @@ def _denoise_file(
     _compile_kernels(settings["mode"])
     start = time.perf_counter()
     with Bars(bars, stop_if_interrupted) as shown, shown.tiles(f"denoise {image.name}") as show:
-        pixels, sigmas = _denoise_pages(noisy, sigma, settings, show)
+        try:
+            pixels, sigmas = _denoise_pages(noisy, sigma, settings, show)
+        except ValueError as error:
+            raise ValueError(f"{image}: {error}") from error
     seconds = time.perf_counter() - start
     write_image(target, replace(noisy, pixels=pixels))
     report = {

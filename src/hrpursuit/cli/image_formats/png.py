@@ -70,15 +70,19 @@ def write(path: Path, picture: Picture) -> None:
 
 
 def _chunks(data: bytes, name: str) -> Iterator[tuple[bytes, bytes]]:
+    """All but the pixels and what is damaged, the header first."""
     start, kind = len(MARK), b""
     while kind != b"IEND":
         if start + 12 > len(data):
             raise UnusableImage(f"{name} is cut: it ends after {len(data):,} bytes, before the end of the image.")
         (length,) = struct.unpack_from(">I", data, start)
         kind = data[start + 4 : start + 8]
-        if start == len(MARK) and (kind != b"IHDR" or length != 13):
-            raise UnusableImage(f"{name} is no PNG file: its header is missing.")
-        yield kind, data[start + 8 : start + 8 + length]
+        payload = b"" if kind == b"IDAT" else data[start + 8 : start + 8 + length]
+        is_whole = data[start + 8 + length : start + 12 + length] == struct.pack(">I", zlib.crc32(kind + payload))
+        if start == len(MARK) and not (kind == b"IHDR" and length == 13 and is_whole):
+            raise UnusableImage(f"{name} is no PNG file, or its header is damaged.")
+        if is_whole:
+            yield kind, payload
         start += 12 + length
 
 

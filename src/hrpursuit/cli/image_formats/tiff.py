@@ -24,6 +24,7 @@ _GREY_INVERTED, _GREY, _RGB, _PALETTE, _YCBCR = 0, 1, 2, 3, 6  # photometric int
 _JPEG = (6, 7, 34892)  # compressions that decode to RGB
 _LOSSLESS = (1, 5, 8, 32773, 32946, 50000)  # none, LZW, Deflate, PackBits, Deflate again, Zstandard
 _DEFLATE = 8
+_NO_PREDICTOR = (1, 32773)
 _ALPHA = (1, 2)  # extra samples: associated, unassociated
 _INCH, _CENTIMETRE = 2, 3
 _ORIENTATION = 274
@@ -66,37 +67,45 @@ def read(path: Path) -> Picture:
 def write(path: Path, picture: Picture) -> None:
     tifffile = needed("tifffile", "TIFF images", "images")
     own = picture.own if picture.kind == "TIFF" else {}
-    n_channels = picture.pixels.shape[3] if picture.has_colour else 1
-    settings: dict[str, Any] = {
-        "photometric": _RGB if n_channels == 3 else _GREY,
-        "planarconfig": "separate" if own.get("planar") else "contig",
-        "compression": own.get("compression", _DEFLATE),
-        "iccprofile": picture.icc,
-        "software": False,
-        "metadata": None,
-        "contiguous": False,
-        "extratags": [(code, "s", 0, text, True) for code, text in own.get("texts", {}).items()],
-    }
-    if settings["compression"] not in (1, 32773):
-        settings["predictor"] = True
-    turn = orientation(picture.exif)
-    if turn != 1:
-        settings["extratags"].append((_ORIENTATION, "H", 1, turn, True))
-    n_extra = picture.samples(0)[0].size // picture.pixels.shape[2] - (3 if n_channels == 3 else 1)
-    if n_extra:
-        settings["extrasamples"] = [0] * (n_extra - 1) + [0 if picture.alpha is None else own.get("alpha", 2)]
-    else:
-        settings.pop("planarconfig") if n_channels == 1 else None
-    settings |= own.get("resolution") or _resolution_of(picture.dpi)
+    settings = _settings(picture, own)
+    is_planar = settings.get("planarconfig") == "separate"
     with tifffile.TiffWriter(path, bigtiff=picture.pixels.nbytes > _LARGE, ome=False, shaped=False) as file:
         for i in range(len(picture.pixels)):
             samples = picture.samples(i)
             description = own.get("description") if i == 0 else None
             file.write(
-                np.moveaxis(samples, -1, 0) if own.get("planar") else samples,
+                np.moveaxis(samples, -1, 0) if is_planar else samples,
                 description=description.encode() if description else None,
                 **settings,
             )
+
+
+def _settings(picture: Picture, own: dict[str, Any]) -> dict[str, Any]:
+    """What the tags of every page will say, as far as it can the same as in the file that was read."""
+    n_channels = picture.pixels.shape[3] if picture.has_colour else 1
+    n_samples = n_channels + (picture.alpha is not None)
+    tags = [(code, "s", 0, text, True) for code, text in own.get("texts", {}).items()]
+    turn = orientation(picture.exif)
+    if turn != 1:
+        tags.append((_ORIENTATION, "H", 1, turn, True))
+    compression = own.get("compression", _DEFLATE)
+    settings: dict[str, Any] = {
+        "photometric": _RGB if n_channels == 3 else _GREY,
+        "compression": compression,
+        "predictor": compression not in _NO_PREDICTOR,
+        "iccprofile": picture.icc,
+        "extratags": tags,
+        "software": False,
+        "metadata": None,
+        "contiguous": False,
+    }
+    if n_samples > 1:
+        settings["planarconfig"] = "separate" if own.get("planar") else "contig"
+    n_extra = n_samples - (3 if n_channels == 3 else 1)
+    if n_extra:
+        unknown, alpha = [0] * n_extra, [own.get("alpha", 2)]  # 2: colours are not multiplied by it
+        settings["extrasamples"] = unknown if picture.alpha is None else unknown[1:] + alpha
+    return settings | (own.get("resolution") or _resolution_of(picture.dpi))
 
 
 def _only_series(file: Any, name: str) -> Any:
