@@ -190,7 +190,8 @@ class TestSeveral:
         (["grey.png", "-o", "y.png", "--gain", "2"], 2, "--gain is of --noise poisson"),
         (["grey.png", "-o", "y.png", "--sigma", "-1"], 2, "--sigma"),
         (["grey.png", "-o", "y.png", "--sigma", "nan"], 1, "sigma"),
-        (["grey.png", "-o", "y.png", "--patch-size", "200"], 1, "patch"),
+        (["grey.png", "-o", "y.png", "--patch-size", "200"], 2, "--patch-size"),
+        (["tiny.tif", "-o", "y.tif"], 1, "tiny.tif: "),
         (["gaps.tif", "-o", "y.tif"], 1, "gaps.tif: image must be finite"),
         (["grey.png"], 2, "--out"),
         (["-o", "y.png"], 2, "IMAGES"),
@@ -202,6 +203,7 @@ def test_one_line_says_what_is_wrong(folder, capsys, arguments, code, why):
     Image.fromarray(noisy(GREY)).save("sub/grey.png")
     tifffile.imwrite("deep.tif", GREY.astype(np.uint16))
     tifffile.imwrite("gaps.tif", np.where(GREY > 100, np.nan, GREY).astype(np.float32))
+    tifffile.imwrite("tiny.tif", GREY[:5, :5])
     before = sorted(folder.rglob("*"))
     assert command(*arguments) == code
     told = capsys.readouterr().err

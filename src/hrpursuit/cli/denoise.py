@@ -19,7 +19,7 @@ from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import EXIT_SOME_FAILED, check_picture, json_option, print_json
 from hrpursuit.denoising import denoise as denoise_image
 from hrpursuit.denoising import estimate_sigma
-from hrpursuit.estimators.compilation import announced
+from hrpursuit.denoising.images import LARGEST_PATCH, SMALLEST_PATCH
 from hrpursuit.plots import plot_denoised, save_figure
 from hrpursuit.progress import Bars
 from hrpursuit.rows.optional import needed
@@ -37,12 +37,13 @@ _MOST_JOBS = 4  # by default: each needs the memory of a tile
                    "float files in their own unit. Estimated for each image by default, and printed.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["best", "fast", "paper"]), default="best", show_default=True,
               help="best: groups of similar patches; fast: without groups; paper: as the paper has it.")  # fmt: skip
-@click.option("--patch-size", type=click.IntRange(min=2), default=8, show_default=True, help="Pixels a side.")
+@click.option("--patch-size", type=click.IntRange(SMALLEST_PATCH, LARGEST_PATCH), default=8, show_default=True,
+              help="Pixels a side.")  # fmt: skip
 @click.option("--noise", type=click.Choice(["gaussian", "poisson"]), default="gaussian", show_default=True,
               help="poisson: of counted photons; --sigma is then the noise of the readout, 0 by default.")  # fmt: skip
 @click.option("--gain", type=click.FloatRange(min=0, min_open=True), help="Levels a photon, with --noise poisson.")
 @click.option("--jobs", type=click.IntRange(min=1),
-              help=f"Tiles at a time; by default as many as cores, at most {_MOST_JOBS}.")  # fmt: skip
+              help=f"Tiles or pages at a time; by default as many as cores, at most {_MOST_JOBS}.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
               help="Of the patches that are learned from.")  # fmt: skip
 @click.option("--compare", type=click.Path(path_type=Path), metavar="PICTURE",
@@ -64,7 +65,7 @@ def denoise(
     """Remove noise from IMAGES: PNG, JPEG or TIFF.
 
     Grey, RGB, 8 and 16 bits, float TIFF; type and size stay. Alpha, colour profile, EXIF with its orientation and dots
-    an inch are kept. Pages of a TIFF file are denoised one by one. Several images go into a folder, under their names:
+    an inch are kept. Each page of a TIFF file is denoised alone. Several images go into a folder, under their names:
     hrpursuit denoise *.png -o clean/
 
     Needs the extra `images`: pip install "hrpursuit[cli,images]".
@@ -164,31 +165,20 @@ def _denoise_file(
 
 @lru_cache
 def _compile_kernels(mode: str) -> None:
-    """Once a machine, and outside the time that is told."""
-    noise = np.random.default_rng(0).standard_normal((32, 32)).astype(np.float32)
-    with announced("kernels for images", "some twenty seconds"):
-        denoise_image(noise, 1.0, mode=mode)
+    """Once a machine, which is said there, and outside the time that is told here."""
+    denoise_image(np.random.default_rng(0).standard_normal((32, 32)), 1.0, mode=mode)
 
 
 def _denoise_pages(
     picture: Picture, sigma: float | None, settings: dict[str, Any], show: Callable[[int, int], None]
 ) -> tuple[NDArray[Any], list[float]]:
-    """One by one: each may have noise of its own, and only one is in memory in other types."""
-    axis = -1 if picture.has_colour else None
-    denoised = np.empty_like(picture.pixels)
-    sigmas = []
-    n_pages = len(denoised)
-    for i, page in enumerate(picture.pixels):
-        amount = sigma
-        if amount is None:
-            amount = 0.0 if settings["noise"] == "poisson" else estimate_sigma(page, channel_axis=axis)
-
-        def tell(n_done: int, n_tiles: int, before: int = i) -> None:
-            show(before * n_tiles + n_done, n_pages * n_tiles)
-
-        denoised[i] = denoise_image(page, amount, channel_axis=axis, progress=tell, **settings)
-        sigmas.append(float(amount))
-    return denoised, sigmas
+    """Pixels without noise, and how much each page had."""
+    pages, axis = picture.pixels, -1 if picture.has_colour else None
+    if sigma is None and settings["noise"] == "poisson":
+        sigma = 0.0
+    sigmas = [estimate_sigma(page, channel_axis=axis) if sigma is None else sigma for page in pages]
+    shared = sigmas[0] if len(set(sigmas)) == 1 else None  # None: estimated there once more, page by page
+    return denoise_image(pages, shared, channel_axis=axis, progress=show, **settings), sigmas
 
 
 def _in_words(report: dict[str, Any]) -> str:
