@@ -19,7 +19,7 @@ _SMALLEST_COSINE = 1e-4
 _GAP_COLOUR = "#b8b8b8"
 _MOST_RESIDUALS = 99.5  # percent that the colours of a residual tell apart
 _PANEL = 4.6  # inches
-_DETAIL = 160  # pixels
+_DETAIL = 160, 320  # pixels a side; a tenth of the image between these
 _MOST_SHOWN = 1400  # pixels a side; a panel has fewer
 
 
@@ -169,13 +169,14 @@ def _shades(image: np.ndarray) -> tuple[float, float]:
 
 def _busiest_window(image: np.ndarray) -> tuple[slice, slice] | None:
     """The detail with the steepest edges, where a denoiser can lose most; None where the whole is hardly larger."""
-    if max(image.shape[:2]) < 1.5 * _DETAIL:
+    if max(image.shape[:2]) < 1.5 * _DETAIL[0]:
         return None
+    side = int(np.clip(max(image.shape[:2]) // 10, *_DETAIL))
     plane = _brightness(image)
     steep = np.zeros_like(plane)
     steep[:-1] += np.abs(np.diff(plane, axis=0))
     steep[:, :-1] += np.abs(np.diff(plane, axis=1))
-    height, width = (min(_DETAIL, n) for n in plane.shape)
+    height, width = (min(side, n) for n in plane.shape)
     total = np.pad(steep.cumsum(axis=0, dtype=np.float64).cumsum(axis=1), ((1, 0), (1, 0)))
     sums = total[height:, width:] - total[:-height, width:] - total[height:, :-width] + total[:-height, :-width]
     y, x = np.unravel_index(np.argmax(sums), sums.shape)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import click
 import joblib
@@ -164,7 +164,7 @@ def _denoise_file(
 
 
 @lru_cache
-def _compile_kernels(mode: str) -> None:
+def _compile_kernels(mode: Literal["best", "fast", "paper"]) -> None:
     """Once a machine, which is said there, and outside the time that is told here."""
     denoise_image(np.random.default_rng(0).standard_normal((32, 32)), 1.0, mode=mode)
 
