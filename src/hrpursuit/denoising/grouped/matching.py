@@ -65,7 +65,7 @@ def _nearest(features, ys, xs, reach, floor, draws, groups):
             members[0] = y * width + x
             best[0] = -1
             n_found = 1
-            worst = np.float32(np.inf)
+            worst = np.float32(np.inf) if n_members > 1 else best[0]
             for there in range(max(0, y - reach), min(height, y + reach + 1)):
                 for i in range(n_there):
                     distances[i] = 0

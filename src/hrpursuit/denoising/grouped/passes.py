@@ -74,6 +74,8 @@ def _by_direction(planes: Planes, pilots: Planes, size: int, stride: int, seed: 
         total = np.zeros_like(plane)
         weights = np.zeros((plane.shape[0] - size + 1, plane.shape[1] - size + 1), np.float32)
         for own, atoms in zip(classes, dictionaries_of_classes(pilot, classes, size, _LEARN, seed), strict=True):
+            if len(own) == 0:
+                continue
             sums, own_weights, corners = shrink(plane, pilot, own, atoms)
             add_patches(total, sums @ atoms, corners, size)
             weights.ravel()[corners] += own_weights
