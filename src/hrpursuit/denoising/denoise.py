@@ -87,9 +87,9 @@ def denoise(
 
     Notes
     -----
-    The result does not depend on the unit: `denoise(a * image + b, a * sigma)` is `a * denoise(image, sigma) + b`, up to
-    rounding, for Gaussian noise. Work is done in single precision, so that noise of less than a millionth of the range
-    is left alone.
+    The result does not depend on the unit: for a positive a, `denoise(a * image + b, a * sigma)` is `a * denoise(image,
+    sigma) + b` up to rounding, if the noise is Gaussian. Work is done in single precision; noise of less than a
+    millionth of the range is left alone.
 
     The channels are decorrelated by an orthonormal cosine transform over them. An alpha channel is none of them: leave
     it out.
@@ -244,9 +244,7 @@ def _compile(mode: str) -> None:
             denoise_patches(planes, 1.0, 8, 0)
 
 
-def _check_options(
-    sigma: Any, mode: Any, patch_size: Any, noise: Any, gain: Any, n_jobs: Any, progress: Any
-) -> None:
+def _check_options(sigma: Any, mode: Any, patch_size: Any, noise: Any, gain: Any, n_jobs: Any, progress: Any) -> None:
     if mode not in MODES:
         raise ValueError(f'mode must be "best", "fast" or "paper"; got {mode!r}.')
     if noise not in ("gaussian", "poisson"):
