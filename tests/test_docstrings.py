@@ -6,7 +6,18 @@ import re
 import pytest
 
 import hrpursuit
-from hrpursuit import HRP, MiniBatchHRP, baselines, compression, datasets, estimators, metrics, plots, reports
+from hrpursuit import (
+    HRP,
+    MiniBatchHRP,
+    baselines,
+    compression,
+    datasets,
+    denoising,
+    estimators,
+    metrics,
+    plots,
+    reports,
+)
 from hrpursuit.datasets import make_sparse_coded
 
 PUBLIC = {
@@ -17,6 +28,7 @@ PUBLIC = {
         (baselines, baselines.__all__),
         (compression, [name for name in compression.__all__ if not name.startswith("Damaged")]),
         (datasets, datasets.__all__),
+        (denoising, denoising.__all__),
         (metrics, metrics.__all__),
         (plots, ["plot_against_truth", "plot_denoised", "plot_readings"]),
         (reports, ["read_targets", "study_table", "write_page"]),

@@ -87,9 +87,9 @@ def denoise(
 
     Notes
     -----
-    The result does not depend on the unit: `denoise(a * image + b, a * sigma)` is `a * denoise(image, sigma) + b`, up to
-    rounding, for Gaussian noise. Work is done in single precision, so that noise of less than a millionth of the range
-    is left alone.
+    The result does not depend on the unit: for a positive a, `denoise(a * image + b, a * sigma)` is `a * denoise(image,
+    sigma) + b` up to rounding, if the noise is Gaussian. Work is done in single precision; noise of less than a
+    millionth of the range is left alone.
 
     The channels are decorrelated by an orthonormal cosine transform over them. An alpha channel is none of them: leave
     it out.

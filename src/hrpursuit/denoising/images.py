@@ -1,6 +1,5 @@
 """What counts as an image, and what is returned for one."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,8 +99,8 @@ def _check_shape(array: NDArray[Any], channel_axis: int | None, patch_size: int)
             f"smaller than a patch; if its last axis are the channels, pass channel_axis=-1."
         )
     raise ValueError(
-        f"image must be at least as large as a patch, {patch_size} x {patch_size} pixels; got {height} x {width} (shape "
-        f"{array.shape}, channel_axis={channel_axis}). Choose a smaller patch_size."
+        f"image must be at least as large as a patch, {patch_size} x {patch_size} pixels; got {height} x {width} "
+        f"(shape {array.shape}, channel_axis={channel_axis}). Choose a smaller patch_size."
     )
 
 
@@ -136,10 +135,3 @@ def spread(pixels: NDArray[Any]) -> tuple[float, float]:
     """Middle of the range and half its width, without overflow."""
     low, high = float(pixels.min()), float(pixels.max())
     return low / 2 + high / 2, high / 2 - low / 2
-
-
-def bands(height: int, width: int) -> Iterator[slice]:
-    """Rows in slices of about a megapixel."""
-    step = max(1, 2**20 // width)
-    for start in range(0, height, step):
-        yield slice(start, min(height, start + step))

@@ -16,13 +16,14 @@ _N_BLOCKS = 256
 _LOW = 0.1  # share of the blocks that are taken to have no structure in half of their directions
 _PATCH = 6
 _N_PATCHES = 20_000
+_LESS = 0.985  # structure that passes for noise adds about so much to strong noise
+_BY_CHANCE = 0.65  # measured on white noise, for overlapping patches of 2 to 6 pixels a side
 _LEAST = 0.25  # share of the principal components, those with the least variance
 _CUT = 2.0  # codes beyond so many standard deviations are structure
 _RMS_WITHIN_CUT = 0.8796  # rms of a unit Gaussian within two standard deviations
 _TENTH = 0.12566  # a tenth of a unit Gaussian lies within this distance from zero
 _CLIPPED = 0.05  # share of pixels at the ends of the range from which a patch or block tells nothing of the noise
-_BLANK = 0.9  # the same for the share of pixels that equal their neighbour
-_SMALL = 128 * 128  # images of up to so many pixels have estimates that are corrected for their size
+_BLANK = 0.05  # the same for the share of its squares of 3 x 3 pixels that are all equal
 _FEW = 0.02  # unless no more than this share of the patches or blocks is left
 
 
@@ -46,8 +47,9 @@ def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> floa
     The lower of two estimates. One is from blocks of 32 x 32 pixels: the mean of the lower half of the eigenvalues of
     the covariance of their patches, in the tenth of the blocks where it is least. The other is from patches of the
     whole image: the spread of the small ones among their codes for the principal components with the least variance.
-    Patches with many pixels at the ends of the range, or without any variation, are left out, where there are others. Of the decorrelated channels
-    the median counts. An image without noise but full of fine texture has an estimate that is not zero.
+    Patches with many pixels at the ends of the range, or blank areas in them, are left out, where there are others. Of
+    the decorrelated channels the median counts. An image without noise but full of fine texture has an estimate that
+    is not zero.
 
     Examples
     --------
@@ -55,8 +57,8 @@ def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> floa
     >>> from hrpursuit.denoising import estimate_sigma
     >>> y, x = np.mgrid[:128, :128]
     >>> noise = np.random.default_rng(0).standard_normal((128, 128))
-    >>> print(f"{estimate_sigma(100 + x + 50 * np.sin(y / 9) + 7 * noise):.1f}")
-    7.0
+    >>> round(estimate_sigma(100 + x + 50 * np.sin(y / 9) + 7 * noise))
+    7
     """
     images = check_images(image, channel_axis, 1)
     return float(np.sqrt(np.mean([sigma_of(pixels) ** 2 for pixels in images.pixels])))
@@ -68,9 +70,7 @@ def sigma_of(pixels: NDArray[Any]) -> float:
     if half_range == 0:
         return 0.0
     estimates = [_sigma_of_plane(*squares) for squares in zip(*_squares(pixels, middle, half_range), strict=True)]
-    sigma = float(np.median(estimates)) * half_range
-    height, width = pixels.shape[1:]
-    return sigma / _estimate_of_noise(height, width) if height * width <= _SMALL else sigma
+    return _LESS * float(np.median(estimates)) * half_range
 
 
 def _squares(pixels: NDArray[Any], middle: float, half_range: float) -> tuple[Values, Values]:
@@ -89,18 +89,6 @@ def _sigma_of_plane(patches: Values, blocks: Values) -> float:
     if side < 8:
         return _from_differences(blocks)
     return min(_from_patches(patches.reshape(len(patches), -1)), _from_blocks(blocks, min(_PATCH_OF_BLOCK, side // 4)))
-
-
-@lru_cache(maxsize=64)
-def _estimate_of_noise(height: int, width: int) -> float:
-    """Mean estimate for unit white noise: below one for few pixels, as the least is looked for."""
-    rng = np.random.default_rng(2)
-    found = []
-    for _ in range(16):
-        noise = rng.standard_normal((1, height, width))
-        patches, blocks = _squares(noise, 0.0, 1.0)
-        found.append(_sigma_of_plane(patches[0], blocks[0]))
-    return float(np.mean(found)) or 1.0
 
 
 def _sample(pixels: NDArray[Any], size: int, n_most: int, rng: np.random.Generator) -> NDArray[Any]:
@@ -122,10 +110,19 @@ def _sample(pixels: NDArray[Any], size: int, n_most: int, rng: np.random.Generat
     squares = pixels[:, y[:, None, None] + inside[:, None], x[:, None, None] + inside]
     low, high = pixels.min(), pixels.max()
     clipped = ((squares == low) | (squares == high)).mean(axis=(0, 2, 3)) > _CLIPPED
-    n_equal = (squares[..., 1:] == squares[..., :-1]).sum(axis=(0, 2, 3))
-    blank = n_equal > _BLANK * squares[:, 0, :, 1:].size
-    good = ~(clipped | blank)
+    good = ~(clipped | (_share_blank(squares) > _BLANK))
     return squares[:, good] if np.count_nonzero(good) >= max(4, _FEW * len(good)) else squares
+
+
+def _share_blank(squares: NDArray[Any]) -> Values:
+    """Of all 3 x 3 pixels in each square, the share that have one value."""
+    if squares.shape[-1] < 3:
+        return np.zeros(squares.shape[1])
+    across = squares[..., 1:] == squares[..., :-1]
+    across = across[..., 1:] & across[..., :-1]  # three in a row
+    down = squares[..., 1:, 2:] == squares[..., :-1, 2:]
+    equal = across[..., 2:, :] & across[..., 1:-1, :] & across[..., :-2, :] & down[..., 1:, :] & down[..., :-1, :]
+    return np.asarray(equal.mean(axis=(0, 2, 3)))
 
 
 def _grid(n_corners: int, size: int, n_most: int) -> NDArray[np.intp]:
@@ -145,7 +142,8 @@ def _from_patches(patches: Values) -> float:
         if inside.size == 0:
             break
         sigma = float(np.sqrt(np.mean(inside**2))) / _RMS_WITHIN_CUT
-    return sigma
+    # of noise alone the components with the least variance have less than the others, by chance, as the patches are few
+    return sigma / max(0.5, 1 - _BY_CHANCE * np.sqrt(patches.shape[1] / len(patches)))
 
 
 def _from_blocks(blocks: Values, size: int) -> float:

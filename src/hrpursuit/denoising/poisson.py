@@ -45,10 +45,7 @@ def mean_stabilised(counts: Values, spread: float) -> Values:
     """Expectation of the stabilised noisy value, for the mean numbers of counts and Gaussian noise of `spread`."""
     most = int(np.max(counts) + 12 * np.sqrt(np.max(counts)) + 40)
     seen = np.arange(most + 1)
-    if spread == 0:
-        of_seen = 2 * np.sqrt(seen + 3 / 8)
-    else:
-        of_seen = _mean_over_gaussian(seen.astype(np.float64), spread)
+    of_seen = 2 * np.sqrt(seen + 3 / 8) if spread == 0 else _mean_over_gaussian(seen.astype(np.float64), spread)
     return np.asarray(poisson.pmf(seen, np.asarray(counts)[:, None]) @ of_seen)
 
 
