@@ -18,6 +18,9 @@ SCHEME_COLOURS = {"paper": "#b35806", "exact": "#2166ac"}
 _SMALLEST_COSINE = 1e-4
 _GAP_COLOUR = "#b8b8b8"
 _MOST_RESIDUALS = 99.5  # percent that the colours of a residual tell apart
+_PANEL = 4.6  # inches
+_DETAIL = 160, 320  # pixels a side; a tenth of the image between these
+_MOST_SHOWN = 1400  # pixels a side; a panel has fewer
 
 
 def new_figure(width: float, height: float) -> "Figure":
@@ -99,3 +102,109 @@ def plot_readings(readings: np.ndarray, decoded: np.ndarray, title: str = "") ->
     axes[-1].set_xlabel("row (grey: gap)", fontsize=12)
     figure.suptitle(title, fontsize=14)
     return figure
+
+
+def plot_denoised(noisy: np.ndarray, denoised: np.ndarray, title: str = "") -> "Figure":
+    """An image before and after denoising, and what was taken away; of larger images a detail below, pixel by pixel.
+
+    Parameters
+    ----------
+    noisy, denoised : array of shape (height, width) or (height, width, n_channels)
+        Three channels are shown as RGB, of any other number the mean.
+    title : str, default=""
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    """
+    if noisy.shape != denoised.shape or noisy.ndim not in (2, 3):
+        raise ValueError(
+            "noisy and denoised must be images of one shape, (height, width) or (height, width, n_channels); "
+            f"got {noisy.shape} and {denoised.shape}."
+        )
+    low, high = _shades(denoised)
+    detail = _busiest_window(denoised)
+    whole = (slice(None), slice(None))
+    rows = [whole] if detail is None else [whole, detail]
+    removed = _brightness(noisy) - _brightness(denoised)
+    bound = float(np.percentile(np.abs(removed), _MOST_RESIDUALS)) or 1.0
+    shape = np.clip(noisy.shape[0] / noisy.shape[1], 0.12, 1.6)  # of very long images the panels are not
+    height = _PANEL * (shape if detail is None else shape + 1) + 0.45 + (0.4 if title else 0)
+    figure = new_figure(3 * _PANEL + 1.35, height)
+    axes = figure.subplots(len(rows), 3, squeeze=False, height_ratios=[shape, 1][: len(rows)])
+    for row, window in zip(axes, rows, strict=True):
+        for axis, image in zip(row, (noisy, denoised), strict=False):
+            shown = _shrunk(image[window])
+            shown = shown if shown.ndim == 2 or shown.shape[2] == 3 else _brightness(shown)
+            shown = np.clip((shown - low) / (high - low), 0, 1)
+            axis.imshow(shown, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+        shown = _shrunk(removed[window])
+        colours = row[2].imshow(shown, cmap="RdBu_r", vmin=-bound, vmax=bound, interpolation="nearest")
+    names = ("before", "after", "removed" if noisy.ndim == 2 else "removed, mean of the channels")
+    for axis, name in zip(axes[0], names, strict=True):
+        axis.set_title(name, fontsize=13)
+    bar = figure.colorbar(colours, ax=list(axes[:, 2]), extend="both", pad=0.03, aspect=20 * len(rows))
+    bar.set_label("before - after, levels", fontsize=12)
+    for axis in axes.flat:
+        axis.set(xticks=[], yticks=[], anchor="C")
+    if detail is not None:
+        _mark_detail(axes, detail, _side_of_squares(noisy))
+    figure.suptitle(title, fontsize=14)
+    return figure
+
+
+def _brightness(image: np.ndarray) -> np.ndarray:
+    """Mean of the channels, in a float type that tells the levels apart."""
+    dtype = np.result_type(image.dtype, np.float32)
+    return image.astype(dtype) if image.ndim == 2 else image.mean(axis=2, dtype=dtype)
+
+
+def _shades(image: np.ndarray) -> tuple[float, float]:
+    """What is shown black and white: the range of 8-bit images; of others, nearly all that occurs."""
+    if image.dtype == np.uint8:
+        return 0.0, 255.0
+    low, high = (float(one) for one in np.percentile(image, [0.1, 99.9]))
+    return low, high if high > low else low + 1.0
+
+
+def _busiest_window(image: np.ndarray) -> tuple[slice, slice] | None:
+    """The detail with the steepest edges, where a denoiser can lose most; None where the whole is hardly larger."""
+    if max(image.shape[:2]) < 1.5 * _DETAIL[0]:
+        return None
+    side = int(np.clip(max(image.shape[:2]) // 10, *_DETAIL))
+    plane = _brightness(image)
+    steep = np.zeros_like(plane)
+    steep[:-1] += np.abs(np.diff(plane, axis=0))
+    steep[:, :-1] += np.abs(np.diff(plane, axis=1))
+    height, width = (min(side, n) for n in plane.shape)
+    total = np.pad(steep.cumsum(axis=0, dtype=np.float64).cumsum(axis=1), ((1, 0), (1, 0)))
+    sums = total[height:, width:] - total[:-height, width:] - total[height:, :-width] + total[:-height, :-width]
+    y, x = np.unravel_index(np.argmax(sums), sums.shape)
+    return slice(int(y), int(y) + height), slice(int(x), int(x) + width)
+
+
+def _side_of_squares(image: np.ndarray) -> int:
+    """Of pixels that are shown as one."""
+    return -(-max(image.shape[:2]) // _MOST_SHOWN)
+
+
+def _shrunk(image: np.ndarray) -> np.ndarray:
+    """Means over squares of pixels, where there are more than a picture can show."""
+    n = _side_of_squares(image)
+    if n == 1:
+        return image
+    height, width = (max(1, side // n) for side in image.shape[:2])
+    tall, wide = min(n, image.shape[0]), min(n, image.shape[1])
+    squares = image[: height * tall, : width * wide].reshape(height, tall, width, wide, *image.shape[2:])
+    return squares.mean(axis=(1, 3), dtype=np.result_type(image.dtype, np.float32))
+
+
+def _mark_detail(axes: np.ndarray, detail: tuple[slice, slice], n: int) -> None:
+    """Frame it in the whole images, which show means of `n` x `n` pixels."""
+    (top, bottom), (left, right) = ((one.start / n - 0.5, one.stop / n - 0.5) for one in detail)
+    for axis in axes[0]:
+        axis.plot([left, right, right, left, left], [top, top, bottom, bottom, top], color="#ffd60a", linewidth=1.6)
+    for axis in axes[1]:
+        axis.spines[:].set(color="#ffd60a", linewidth=2.5)
+    height, width = (one.stop - one.start for one in detail)
+    axes[1, 0].set_ylabel(f"detail, {width} x {height} pixels", fontsize=12)

@@ -1,5 +1,5 @@
-"""Progress bars, in a terminal or a notebook: one for each stage of a fit, and one for each pass over rows that are not
-in memory.
+"""Progress bars, in a terminal or a notebook: one for each stage of a fit, one for each pass over rows that are not in
+memory, and one for the tiles of an image.
 """
 
 import sys
@@ -72,6 +72,21 @@ class Bars:
             if self._on_advance is not None:
                 self._on_advance()
             self._progress.update(task, completed=n_done)
+
+        try:
+            yield show
+        finally:
+            self._progress.remove_task(task)
+
+    @contextmanager
+    def tiles(self, name: str) -> Iterator[Callable[[int, int], None]]:
+        """A bar for the tiles of an image, from two on; hands over what to call with how many are done, of how many."""
+        task = self._progress.add_task(name, total=None, unit="", n_before=0, visible=False)
+
+        def show(n_done: int, n_tiles: int) -> None:
+            if self._on_advance is not None:
+                self._on_advance()
+            self._progress.update(task, completed=n_done, total=n_tiles, visible=n_tiles > 1, refresh=True)
 
         try:
             yield show

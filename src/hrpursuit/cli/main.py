@@ -13,6 +13,7 @@ from hrpursuit.cli.compress import compress
 from hrpursuit.cli.decode import decode
 from hrpursuit.cli.decompress import decompress
 from hrpursuit.cli.demo import demo
+from hrpursuit.cli.denoise import denoise
 from hrpursuit.cli.encode import encode
 from hrpursuit.cli.fit import fit
 from hrpursuit.cli.inspect import inspect
@@ -34,7 +35,20 @@ def commands() -> None:
     """
 
 
-for command in (demo, fit, encode, decode, compress, decompress, inspect, verify, report, compare, reproduce):
+for command in (
+    demo,
+    fit,
+    encode,
+    decode,
+    compress,
+    decompress,
+    inspect,
+    verify,
+    report,
+    denoise,
+    compare,
+    reproduce,
+):
     commands.add_command(command)
 
 

@@ -244,9 +244,7 @@ def _compile(mode: str) -> None:
             denoise_patches(planes, 1.0, 8, 0)
 
 
-def _check_options(
-    sigma: Any, mode: Any, patch_size: Any, noise: Any, gain: Any, n_jobs: Any, progress: Any
-) -> None:
+def _check_options(sigma: Any, mode: Any, patch_size: Any, noise: Any, gain: Any, n_jobs: Any, progress: Any) -> None:
     if mode not in MODES:
         raise ValueError(f'mode must be "best", "fast" or "paper"; got {mode!r}.')
     if noise not in ("gaussian", "poisson"):

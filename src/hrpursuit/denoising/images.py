@@ -46,7 +46,9 @@ def _as_given(stack: NDArray[Any], shape: tuple[int, ...], channel_axis: int | N
 def check_images(image: ArrayLike, channel_axis: int | None, patch_size: int) -> Images:
     """Images of finite numbers that are at least as large as a patch; otherwise an error that says what to do."""
     if np.ma.is_masked(image):
-        raise ValueError("image has masked pixels; fill them first: hrpursuit.denoising.inpaint(image.data, image.mask).")
+        raise ValueError(
+            "image has masked pixels; fill them first: hrpursuit.denoising.inpaint(image.data, image.mask)."
+        )
     array = np.asarray(image)
     _check_dtype(array)
     _check_shape(array, channel_axis, patch_size)

@@ -9,6 +9,8 @@ from hrpursuit.core.procrustes import hard_threshold_procrustes
 from hrpursuit.denoising.patches import Plane
 from hrpursuit.rows import ArrayRows
 
+_FEWEST_PATCHES = 10  # to learn from, an atom
+
 
 def dct_atoms(size: int) -> Plane:
     """The two-dimensional cosine transform of `size` x `size` patches, one atom a row, the constant one first."""
@@ -21,8 +23,11 @@ def learn_atoms(
 ) -> Plane:
     """An orthonormal dictionary for patches, from `start`, whose first atom is kept.
 
-    Stage One (the power method on the cubes of the codes), then Procrustes steps on the codes beyond `threshold`.
+    Stage One (the power method on the cubes of the codes), then Procrustes steps on the codes beyond `threshold`. With
+    too few patches, which would be learned by heart, it is `start`.
     """
+    if len(patches) < _FEWEST_PATCHES * len(start):
+        return start
     coordinates = patches @ start[1:].T
     scale = float(np.sqrt(np.mean(coordinates**2)))
     if scale == 0:

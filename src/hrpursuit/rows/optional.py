@@ -9,7 +9,7 @@ def needed(module: str, what_for: str, extra: str) -> ModuleType:
     try:
         return importlib.import_module(module)
     except ImportError as error:
-        package = module.split(".", maxsplit=1)[0]
+        package = module.split(".", maxsplit=1)[0].replace("PIL", "pillow")  # as pip knows it
         raise ImportError(
             f'{what_for} need {package}, which is not installed: pip install "hrpursuit[{extra}]", or {package}.'
         ) from error

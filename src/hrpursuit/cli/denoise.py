@@ -1,0 +1,210 @@
+"""hrpursuit denoise: images without their noise."""
+
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+import click
+import joblib
+import numpy as np
+from numpy.typing import NDArray
+
+from hrpursuit.cli.image_formats.picture import Picture, orientation, upright
+from hrpursuit.cli.images import check_fits, check_image_output, read_image, write_image
+from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.report import EXIT_SOME_FAILED, check_picture, json_option, print_json
+from hrpursuit.denoising import denoise as denoise_image
+from hrpursuit.denoising import estimate_sigma
+from hrpursuit.denoising.images import LARGEST_PATCH, SMALLEST_PATCH
+from hrpursuit.plots import plot_denoised, save_figure
+from hrpursuit.progress import Bars
+from hrpursuit.rows.optional import needed
+
+EXIT_NONE = 1  # of several images
+_MOST_JOBS = 4  # by default: each needs the memory of a tile
+
+
+@click.command()
+@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("-o", "--out", required=True, metavar="FILE|FOLDER",
+              help="Where the image goes, in the format of its suffix; a folder keeps names and formats.")  # fmt: skip
+@click.option("--sigma", type=click.FloatRange(min=0), metavar="LEVELS",
+              help="Standard deviation of the noise in levels of the file: of 255 with 8 bits, of 65535 with 16, in "
+                   "float files in their own unit. Estimated for each image by default, and printed.")  # fmt: skip
+@click.option("--mode", type=click.Choice(["best", "fast", "paper"]), default="best", show_default=True,
+              help="best: groups of similar patches; fast: without groups; paper: as the paper has it.")  # fmt: skip
+@click.option("--patch-size", type=click.IntRange(SMALLEST_PATCH, LARGEST_PATCH), default=8, show_default=True,
+              help="Pixels a side.")  # fmt: skip
+@click.option("--noise", type=click.Choice(["gaussian", "poisson"]), default="gaussian", show_default=True,
+              help="poisson: of counted photons; --sigma is then the noise of the readout, 0 by default.")  # fmt: skip
+@click.option("--gain", type=click.FloatRange(min=0, min_open=True), help="Levels a photon, with --noise poisson.")
+@click.option("--jobs", type=click.IntRange(min=1),
+              help=f"Tiles or pages at a time; by default as many as cores, at most {_MOST_JOBS}.")  # fmt: skip
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
+              help="Of the patches that are learned from.")  # fmt: skip
+@click.option("--compare", type=click.Path(path_type=Path), metavar="PICTURE",
+              help="Draw before, after and what was removed, side by side (.png, .svg or .pdf).")  # fmt: skip
+@json_option
+def denoise(
+    images: tuple[Path, ...],
+    out: str,
+    sigma: float | None,
+    mode: str,
+    patch_size: int,
+    noise: str,
+    gain: float | None,
+    jobs: int | None,
+    seed: int,
+    compare: Path | None,
+    as_json: bool,
+) -> int:
+    """Remove noise from IMAGES: PNG, JPEG or TIFF.
+
+    Grey, RGB, 8 and 16 bits, float TIFF; type and size stay. Alpha, colour profile, EXIF with its orientation and dots
+    an inch are kept. Each page of a TIFF file is denoised alone. Several images go into a folder, under their names:
+    hrpursuit denoise *.png -o clean/
+
+    Needs the extra `images`: pip install "hrpursuit[cli,images]".
+    """
+    if gain is not None and noise != "poisson":
+        raise click.UsageError("--gain is of --noise poisson.")
+    if compare is not None and len(images) > 1:
+        raise click.UsageError(f"--compare draws one image; got {len(images)}.")
+    targets = _targets(images, out)
+    if compare is not None:
+        _check_compare(compare, images[0], targets[0])
+    settings: dict[str, Any] = {"mode": mode, "patch_size": patch_size, "noise": noise, "gain": gain or 1.0}
+    settings |= {"n_jobs": jobs or min(_MOST_JOBS, joblib.cpu_count()), "random_state": seed}
+    reports = []
+    n_failed = 0
+    for image, target in zip(images, targets, strict=True):
+        try:
+            reports.append(_denoise_file(image, target, sigma, settings, compare, not as_json))
+        except (ValueError, OSError, MemoryError) as error:
+            if len(images) == 1:
+                raise
+            n_failed += 1
+            click.echo(f"hrpursuit: error: {' '.join(str(error).split())}", err=True)
+        else:
+            if not as_json:
+                click.echo(_in_words(reports[-1]))
+    if as_json:
+        print_json({"images": reports, "n_failed": n_failed})
+    elif compare is not None:
+        click.echo(f"before and after: {compare}")
+    if not n_failed:
+        return 0
+    return EXIT_SOME_FAILED if reports else EXIT_NONE
+
+
+def _targets(images: tuple[Path, ...], out: str) -> list[Path]:
+    """Where the images go; whatever speaks against it is said before the work."""
+    target = Path(out)
+    is_folder = target.is_dir() or out.endswith(("/", os.sep))
+    if len(images) == 1 and not is_folder:
+        check_image_output(target, images[0])
+        return [target]
+    if not is_folder and target.suffix:
+        raise click.UsageError(f"several images go into a folder; got -o {out}. A new folder ends in /.")
+    names = [image.name for image in images]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"two of the images are named {name} and would go to the same file; denoise them apart.")
+    target.mkdir(parents=True, exist_ok=True)
+    targets = [target / name for name in names]
+    for one in targets:
+        check_image_output(one, *images)
+    return targets
+
+
+def _check_compare(compare: Path, image: Path, target: Path) -> None:
+    check_picture(compare, image)
+    if compare.resolve() == target.resolve():
+        raise ValueError(f"{compare} is where the image itself goes; give --compare another name.")
+    needed("matplotlib", "pictures", "plots")
+
+
+def _denoise_file(
+    image: Path, target: Path, sigma: float | None, settings: dict[str, Any], compare: Path | None, bars: bool
+) -> dict[str, Any]:
+    noisy = read_image(image)
+    check_fits(target, noisy)
+    _compile_kernels(settings["mode"])
+    start = time.perf_counter()
+    with Bars(bars, stop_if_interrupted) as shown, shown.tiles(f"denoise {image.name}") as show:
+        try:
+            pixels, sigmas = _denoise_pages(noisy, sigma, settings, show)
+        except ValueError as error:
+            raise ValueError(f"{image}: {error}") from error
+    seconds = time.perf_counter() - start
+    write_image(target, replace(noisy, pixels=pixels))
+    report = {
+        "image": str(image),
+        "denoised": str(target),
+        "width": pixels.shape[2],
+        "height": pixels.shape[1],
+        "n_pages": len(pixels),
+        "layers": noisy.layers,
+        "sigma": sigmas,
+        "estimated": sigma is None and settings["noise"] == "gaussian",
+        **{name: settings[name] for name in ("mode", "patch_size", "noise")},
+        "seconds": seconds,
+    }
+    if settings["noise"] == "poisson":
+        report["gain"] = settings["gain"]
+    if compare is not None:
+        turn = orientation(noisy.exif)
+        first, clean = (upright(one[0], turn) for one in (noisy.pixels, pixels))
+        save_figure(plot_denoised(first, clean, _title(report)), compare)
+    return report
+
+
+@lru_cache
+def _compile_kernels(mode: Literal["best", "fast", "paper"]) -> None:
+    """Once a machine, which is said there, and outside the time that is told here."""
+    denoise_image(np.random.default_rng(0).standard_normal((32, 32)), 1.0, mode=mode)
+
+
+def _denoise_pages(
+    picture: Picture, sigma: float | None, settings: dict[str, Any], show: Callable[[int, int], None]
+) -> tuple[NDArray[Any], list[float]]:
+    """Pixels without noise, and how much each page had."""
+    pages, axis = picture.pixels, -1 if picture.has_colour else None
+    if sigma is None and settings["noise"] == "poisson":
+        sigma = 0.0
+    sigmas = [estimate_sigma(page, channel_axis=axis) if sigma is None else sigma for page in pages]
+    shared = sigmas[0] if len(set(sigmas)) == 1 else None  # None: estimated there once more, page by page
+    return denoise_image(pages, shared, channel_axis=axis, progress=show, **settings), sigmas
+
+
+def _in_words(report: dict[str, Any]) -> str:
+    size = f"{report['width']} x {report['height']}"
+    if report["n_pages"] > 1:
+        size = f"{report['n_pages']} pages of {size}"
+    text = f"{report['denoised']}: {size}, {report['layers']}; {_noise_in_words(report)}; {report['seconds']:.1f} s"
+    if report["estimated"] and not any(report["sigma"]):
+        text += "; no noise was found, and nothing changed: --sigma says how much to remove"
+    return text
+
+
+def _noise_in_words(report: dict[str, Any]) -> str:
+    low, high = (_in_short(one) for one in (min(report["sigma"]), max(report["sigma"])))
+    sigma = low if low == high else f"{low} to {high}"
+    if report["noise"] == "poisson":
+        return f"Poisson noise, gain {report['gain']:g}, readout {sigma}, mode {report['mode']}"
+    how = "estimated" if report["estimated"] else "given"
+    return f"sigma {sigma} ({how}), mode {report['mode']}"
+
+
+def _title(report: dict[str, Any]) -> str:
+    page = ", first page" if report["n_pages"] > 1 else ""
+    size = f"{report['width']} x {report['height']}, {report['seconds']:.1f} s"
+    return f"{Path(report['image']).name}{page}: {_noise_in_words(report)}; {size}"
+
+
+def _in_short(number: float) -> str:
+    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"

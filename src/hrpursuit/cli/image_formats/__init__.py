@@ -1,0 +1,1 @@
+"""One file a format: pixels and what stands beside them, read and written."""
