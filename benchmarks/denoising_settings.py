@@ -15,8 +15,8 @@ from hrpursuit.experiments.photographs import TUNING, noisy_photograph, photogra
 
 GRIDS = {
     "tv": (total_variation, [{"weight": weight} for weight in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]),
-    "nlm": (nonlocal_means, [{"size": size, "strength": s} for size in (5, 7) for s in (0.5, 0.6, 0.7, 0.8, 0.9)]),
-    "wavelet": (wavelet, [{"name": name} for name in ("db1", "db2", "sym4", "sym8", "bior2.2", "bior4.4")]),
+    "nlm": (nonlocal_means, [{"size": size, "strength": s} for size in (5, 7) for s in (0.4, 0.5, 0.6, 0.7, 0.8)]),
+    "wavelet": (wavelet, [{"name": name} for name in ("db1", "db2", "db4", "sym4", "sym8")]),
     "dct": (cosines, [{"hard": hard} for hard in (2.5, 2.6, 2.7, 2.8)]),
     "dct-twice": (
         cosines_twice,

@@ -17,9 +17,8 @@ from hrpursuit.denoising.patches import Plane, mean_of_patches, patches_of
 from hrpursuit.experiments.photographs import Image
 
 SIZE = 8
-HARD = 2.7  # in standard deviations of the noise, for cosines
-HARD_PCA = 2.6
-WIENER = 0.9
+HARD, HARD_PCA = 2.6, 2.6  # in standard deviations of the noise
+HARD_FIRST, WIENER = 2.7, 0.9  # of two passes
 #: Elad and Aharon's: redundancy, gain of the error, iterations, most patches to learn from, weight of the noisy image.
 KSVD_SIDE, KSVD_GAIN, KSVD_ITERATIONS, KSVD_PATCHES, KSVD_WEIGHT = 16, 1.15, 10, 65_000, 30
 LEARNER_ATOMS, LEARNER_PATCHES, LEARNER_PENALTY = 100, 5000, 8.0
@@ -41,7 +40,9 @@ def cosines(noisy: Image, sigma: float, seed: int = 0, *, hard: float = HARD) ->
     return _mean(codes @ atoms, weights, noisy)
 
 
-def cosines_twice(noisy: Image, sigma: float, seed: int = 0, *, hard: float = HARD, wiener: float = WIENER) -> Image:
+def cosines_twice(
+    noisy: Image, sigma: float, seed: int = 0, *, hard: float = HARD_FIRST, wiener: float = WIENER
+) -> Image:
     """As `cosines`, then a Wiener filter with its result as what is expected."""
     atoms = dct_atoms(SIZE)
     expected = patches_of(cosines(noisy, sigma, hard=hard).astype(np.float32), SIZE) @ atoms.T

@@ -29,8 +29,8 @@ def in_grey(records: pd.DataFrame, settings: Settings) -> list[Verdict]:
     if {BEST, BM3D} <= names:
         verdicts += _lost(records)
     if {PAPER, BEST} <= names:
-        loss = differences(records, PAPER, BEST).mean()
-        verdicts.append(Verdict(None, f"The paper's recipe is {_range(-loss)} dB below hrpursuit, best."))
+        loss = _range(differences(records, PAPER, BEST).mean(), "+.2f")
+        verdicts.append(Verdict(None, f"The paper's recipe against {DENOISERS[BEST].label}: {loss} dB."))
     return [*verdicts, *_left_out(settings)]
 
 
@@ -76,7 +76,7 @@ def _best_of_all(records: pd.DataFrame) -> Verdict:
                 better.append(f"{DENOISERS[name].label} at σ = {_names(where.index)} ({_list(where)} dB)")
     label = DENOISERS[BEST].label
     text = f"Higher mean PSNR than {label}: {'; '.join(better)}." if better else f"{label} has the highest mean PSNR."
-    return Verdict(not better, text[0].upper() + text[1:] if better else text, is_paper=False)
+    return Verdict(not better, text, is_paper=False)
 
 
 def _faster(records: pd.DataFrame) -> list[Verdict]:
@@ -85,8 +85,8 @@ def _faster(records: pd.DataFrame) -> list[Verdict]:
     for name in methods_in(records):
         ratio = time_ratio(records, name, BEST).mean()
         if name != BEST and ratio < 1:
-            loss = differences(records, BEST, name).mean()
-            parts.append(f"{DENOISERS[name].label} ({ratio:.2g} of the time, {_range(loss)} dB less)")
+            loss = _range(differences(records, name, BEST).mean(), "+.2f")
+            parts.append(f"{DENOISERS[name].label} ({ratio:.2g} of the time, {loss} dB)")
     return [Verdict(None, f"Faster than {DENOISERS[BEST].label}: {', '.join(parts)}.")] if parts else []
 
 
@@ -116,6 +116,6 @@ def _list(values: pd.Series) -> str:
     return ", ".join(f"{value:+.2f}" for value in values)
 
 
-def _range(values: pd.Series) -> str:
-    low, high = f"{values.min():.2f}", f"{values.max():.2f}"
+def _range(values: pd.Series, form: str = ".2f") -> str:
+    low, high = f"{values.min():{form}}", f"{values.max():{form}}"
     return low if low == high else f"{low} to {high}"

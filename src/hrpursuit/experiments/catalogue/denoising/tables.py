@@ -29,7 +29,7 @@ def means(records: pd.DataFrame, column: str, *, part: str = "") -> Table:
     by_sigma = records.groupby(["method", "sigma"])[column].mean().unstack()
     seconds = records.groupby("method").seconds.mean()
     rows = [
-        [DENOISERS[name].label, *(form.format(by_sigma.loc[name, s]) for s in sigmas), f"{seconds[name]:.2g}"]
+        [DENOISERS[name].label, *(form.format(by_sigma.loc[name, s]) for s in sigmas), _seconds(seconds[name])]
         for name in methods_in(records)
     ]
     n_images, n_draws = records.image.nunique(), records.draw.nunique()
@@ -49,7 +49,7 @@ def differences_to(records: pd.DataFrame, reference: str, *, part: str = "") -> 
             pairs = differences(records, name, reference)
             rows.append([DENOISERS[name].label, *(f"{over_photographs(pairs, sigma)}" for sigma in sigmas)])
             moved = max([moved, *(over_draws(pairs, sigma).half_width for sigma in sigmas)])
-    note = "Mean over photographs, ± the half of its 95% confidence interval (Student's, over photographs)."
+    note = "Mean over photographs, ± half of its 95% confidence interval (Student's, over photographs)."
     if records.draw.nunique() > 1:
         note += f" Other noise on the same photographs would move a mean by {moved:.3f} dB at the most, as surely."
     title = f"PSNR less that of {DENOISERS[reference].label}, in dB"
@@ -66,6 +66,10 @@ def by_photograph(records: pd.DataFrame, method: str, other: str, *, part: str =
     ]
     title = f"PSNR of {DENOISERS[method].label} less that of {DENOISERS[other].label}, by photograph, in dB"
     return [Table(title, header(list(pairs.columns)), rows, part=part)]
+
+
+def _seconds(value: float) -> str:
+    return f"{value:.2g}" if value < 10 else f"{value:.1f}"
 
 
 def _count(n: int, what: str) -> str:
