@@ -18,7 +18,7 @@ PUBLIC = {
         (compression, [name for name in compression.__all__ if not name.startswith("Damaged")]),
         (datasets, datasets.__all__),
         (metrics, metrics.__all__),
-        (plots, ["plot_against_truth", "plot_readings"]),
+        (plots, ["plot_against_truth", "plot_atoms", "plot_readings"]),
         (reports, ["read_targets", "study_table", "write_page"]),
     ]
     for name in names

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 SCHEME_COLOURS = {"paper": "#b35806", "exact": "#2166ac"}
 _SMALLEST_COSINE = 1e-4
 _GAP_COLOUR = "#b8b8b8"
+_BETWEEN_ATOMS = (0.62, 0.75, 0.9)  # a colour that atoms in grey do not have, so that black and white ones show
 _MOST_RESIDUALS = 99.5  # percent that the colours of a residual tell apart
 
 
@@ -134,13 +135,13 @@ def plot_atoms(atoms: np.ndarray, usage: np.ndarray | None = None, title: str = 
     height, width = atoms.shape[1:3]
     n_across = int(np.ceil(np.sqrt(len(atoms))))
     n_down = -(-len(atoms) // n_across)
-    picture = np.ones((n_down * (height + 1) - 1, n_across * (width + 1) - 1, *atoms.shape[3:]))
+    picture = np.tile(_BETWEEN_ATOMS, (n_down * (height + 1) + 1, n_across * (width + 1) + 1, 1))
     for i, tile in enumerate(tiles):
-        y, x = i // n_across * (height + 1), i % n_across * (width + 1)
-        picture[y : y + height, x : x + width] = tile
+        y, x = 1 + i // n_across * (height + 1), 1 + i % n_across * (width + 1)
+        picture[y : y + height, x : x + width] = tile if tile.ndim == 3 else tile[..., None]
     figure = new_figure(6.0, 6.0 * picture.shape[0] / picture.shape[1] + 0.5)
     axis = figure.subplots()
-    axis.imshow(picture, cmap="gray", vmin=0, vmax=1, interpolation="nearest")
+    axis.imshow(picture, interpolation="nearest")
     order = "" if usage is None else ", most used first"
     axis.set_title(title or f"{len(atoms)} atoms{order}", fontsize=13)
     axis.set_axis_off()

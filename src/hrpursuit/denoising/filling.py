@@ -17,11 +17,11 @@ from hrpursuit.denoising.tiles import Tile, in_order, tiles
 Planes = NDArray[np.float32]  # (n_channels, height, width), in units of the spread of the image
 Missing = NDArray[np.bool_]  # of the same shape
 
-_N_ROUNDS = 8
-_FIRST_FLOOR, _LAST_FLOOR = 0.3, 0.04  # what codes may deviate from those of their group, in units of the spread
+_N_ROUNDS = 10
+_FIRST_FLOOR, _LAST_FLOOR = 0.2, 0.02  # what codes may deviate from those of their group, in units of the spread
 _LEARN_FROM = 2  # round; before, what stands in the gaps is too smooth to learn from
 _HARD = 2.7  # threshold of the codes to learn on, in units of the floor
-_N_SIMILAR = 16
+_N_SIMILAR = 12
 _REACH = 15  # pixels between the corners of similar patches, at most
 _N_FEATURES = 16  # of the lowest frequencies, to find similar patches by
 _MOST_PATCHES = 8000  # to learn from
@@ -56,7 +56,9 @@ class Filler:
         if not missing.any():
             return planes
         coarse, coarse_missing = _halved(planes, missing)
-        has_hole = code and min(coarse.shape[1:]) >= 2 * self.size and _has_hole(missing.all(axis=0), self.size // 2)
+        has_hole = (
+            code and min(coarse.shape[1:]) >= 2 * self.size and _has_hole(np.all(missing, axis=0), self.size // 2)
+        )
         coarse = self.fill(coarse, coarse_missing, code=has_hole)
         planes = np.where(missing, _doubled(coarse)[:, : planes.shape[1], : planes.shape[2]], planes)
         return self._in_tiles(planes, missing, progress) if code else planes
@@ -77,10 +79,13 @@ class Filler:
 
     def _tile(self, planes: Planes, missing: Missing, tile: Tile) -> tuple[Tile, Planes | None]:
         """A tile without gaps, None if it has none; only what is near enough to a gap to matter is looked at."""
-        planes, missing = (a[:, tile.rows.pixels, tile.columns.pixels] for a in (planes, missing))
+        planes = planes[:, tile.rows.pixels, tile.columns.pixels]
+        missing = missing[:, tile.rows.pixels, tile.columns.pixels]
         if not missing.any():
             return tile, None
-        near = tuple(_near(missing.any(axis=(0, axis)), planes.shape[3 - axis], _REACH + self.size) for axis in (2, 1))
+        near = tuple(
+            _near(np.any(missing, axis=(0, axis)), planes.shape[3 - axis], _REACH + self.size) for axis in (2, 1)
+        )
         filled = planes.copy()
         where = (slice(None), *near)
         filled[where] = self._rounds(
@@ -98,7 +103,7 @@ class Filler:
             filled = planes.copy()
             for channels, size in parts:
                 part = slice(channels.start, channels.stop)
-                groups, corners = _groups(overview, missing[part].any(axis=0), size, stride)
+                groups, corners = _groups(overview, np.any(missing[part], axis=0), size, stride)
                 filled[part] = _fill_once(
                     planes[part],
                     missing[part],

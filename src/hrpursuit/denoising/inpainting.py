@@ -69,10 +69,10 @@ def inpaint(
 
     Notes
     -----
-    In eight rounds each patch with gaps is coded by its observed pixels alone, as rows with gaps are in
+    In ten rounds each patch with gaps is coded by its observed pixels alone, as rows with gaps are in
     :class:`~hrpursuit.HRP`, in an orthonormal dictionary that is learned on the patches as they were filled before. In
     place of a fixed number of codes, which says little of what is in a gap, each code has a mean and a variance, those
-    of the codes of the 16 most similar patches near by; the most likely codes given the observed pixels say what is
+    of the codes of the 12 most similar patches near by; the most likely codes given the observed pixels say what is
     missing, and overlapping patches are averaged. The variances have a floor that falls from round to round. Where a
     hole is larger than half a patch, the start is the image filled at half the resolution, in the same way.
 
@@ -155,16 +155,17 @@ def _missing_pixels(image: ArrayLike, mask: ArrayLike | None, channel_axis: int 
             f"mask must be bool, True where a pixel is missing; got dtype {given.dtype}. Pass for instance mask > 0 or "
             "mask == 0, whichever means missing."
         )
-    axis = channel_axis
+    axis = None
+    if isinstance(channel_axis, Integral) and -array.ndim <= channel_axis < array.ndim:
+        axis = int(channel_axis) % array.ndim  # else the check of the image will complain
     if given.shape != array.shape:
-        has_channels = isinstance(axis, Integral) and -array.ndim <= axis < array.ndim
-        others = tuple(np.delete(array.shape, int(axis))) if has_channels else array.shape  # type: ignore[call-overload]
+        others = tuple(n for i, n in enumerate(array.shape) if i != axis)
         if given.shape not in (others, others[-2:]):
-            shapes = " or ".join(str(tuple(map(int, s))) for s in dict.fromkeys([array.shape, others, others[-2:]]))
+            shapes = " or ".join(str(shape) for shape in dict.fromkeys([array.shape, others, others[-2:]]))
             raise ValueError(f"mask must have shape {shapes} for an image of shape {array.shape}; got {given.shape}.")
         given = np.broadcast_to(given, others)
-        if has_channels:
-            given = np.expand_dims(given, int(axis))  # type: ignore[call-overload]
+        if axis is not None:
+            given = np.expand_dims(given, axis)
     missing |= given
     return array, missing
 

@@ -1,6 +1,6 @@
 """The dictionary of an image: an estimator over its patches."""
 
-from numbers import Integral
+from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, Self
 
@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 from hrpursuit.core.atom_order import signs
 from hrpursuit.core.coding import keep_largest
 from hrpursuit.denoising.images import check_images
-from hrpursuit.denoising.learning import dct_atoms
 from hrpursuit.estimators import HRP
 from hrpursuit.estimators.archive import load_model, plain_parameters, save_model
 
@@ -43,8 +42,10 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         Most patches to learn from, drawn at random.
     scheme : {"exact", "paper"}, default="exact"
         How :class:`~hrpursuit.HRP` learns.
-    max_iter : int, default=50
+    max_iter : int, default=200
         Most iterations of Stage One.
+    tol : float, default=0.001
+        Stage One stops when `norm(W_next - W) / n_features` is at most `tol`.
     random_state : int, RandomState instance or None, default=None
         Draws the patches, and what HRP draws.
 
@@ -93,6 +94,7 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         "max_patches": [Interval(Integral, 1, None, closed="left")],
         "scheme": [StrOptions({"exact", "paper"})],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
+        "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
     _matrices = ("components_",)  # that a file keeps
@@ -107,7 +109,8 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         stride: int = 1,
         max_patches: int = 10_000,
         scheme: Literal["exact", "paper"] = "exact",
-        max_iter: int = 50,
+        max_iter: int = 200,
+        tol: float = 1e-3,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.patch_size = patch_size
@@ -117,6 +120,7 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         self.max_patches = max_patches
         self.scheme = scheme
         self.max_iter = max_iter
+        self.tol = tol
         self.random_state = random_state
 
     @_fit_context(prefer_skip_nested_validation=True)
@@ -146,13 +150,15 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         is_constant = np.arange(len(start)) % self.patch_size**2 == 0
         if self.n_nonzero is not None and self.n_nonzero > np.sum(~is_constant):
             raise ValueError(
-                f"n_nonzero must be at most {np.sum(~is_constant)}, the atoms that are not constant; got {self.n_nonzero}."
+                f"n_nonzero must be at most {np.sum(~is_constant)}, the number of atoms that are not constant; got "
+                f"{self.n_nonzero}."
             )
         patches = self._drawn([pixels for stack in stacks for pixels in stack.pixels], rng)
         model = HRP(
             self.n_nonzero,
             scheme=self.scheme,
             max_iter=self.max_iter,
+            tol=self.tol,
             dict_init=np.eye(int(np.sum(~is_constant))),
             random_state=rng.randint(2**31 - 1),
         ).fit(patches @ start[~is_constant].T)
@@ -167,7 +173,7 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         return self
 
     @property
-    def atoms_(self) -> NDArray[np.float64]:  # noqa: D102 - among the attributes of the class
+    def atoms_(self) -> NDArray[np.float64]:
         check_is_fitted(self)
         size = self.patch_size
         atoms = self.components_.reshape(len(self.components_), -1, size, size)
@@ -234,9 +240,9 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         weight = np.zeros((height, width))
         for r in range(size):
             for c in range(size):
-                where = np.ix_(down + r, across + c)  # no pixel twice, as corners differ
-                total[(slice(None), *where)] += np.moveaxis(patches[..., r, c], -1, 0)
-                weight[where] += 1
+                rows, columns = np.ix_(down + r, across + c)  # no pixel twice, as corners differ
+                total[:, rows, columns] += np.moveaxis(patches[..., r, c], -1, 0)
+                weight[rows, columns] += 1
         image = np.divide(total, weight, out=np.full_like(total, np.nan), where=weight > 0)
         return image[0] if self.channel_axis is None else np.moveaxis(image, 0, self.channel_axis)
 
@@ -290,7 +296,8 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         if min(sum(counts), self.max_patches) < n_pixels:
             raise ValueError(
                 f"a dictionary for patches of {n_pixels} pixels needs at least as many patches; the image has "
-                f"{sum(counts)} and max_patches is {self.max_patches}. Give more of them, or choose a smaller patch_size."
+                f"{sum(counts)} and max_patches is {self.max_patches}. Give more of them, or choose a smaller "
+                "patch_size."
             )
         chosen = np.arange(sum(counts))
         if len(chosen) > self.max_patches:
@@ -322,4 +329,5 @@ def _windows(pixels: NDArray[Any], size: int) -> NDArray[Any]:
 
 def _start(size: int, n_channels: int) -> Values:
     """The cosine transform over channels and pixels, one atom a row."""
-    return np.kron(dct(np.eye(n_channels), axis=0, norm="ortho"), dct_atoms(size))
+    channels, line = (dct(np.eye(n), axis=0, norm="ortho") for n in (n_channels, size))
+    return np.kron(channels, np.kron(line, line))
