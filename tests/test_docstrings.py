@@ -30,7 +30,7 @@ PUBLIC = {
         (datasets, datasets.__all__),
         (denoising, denoising.__all__),
         (metrics, metrics.__all__),
-        (plots, ["plot_against_truth", "plot_denoised", "plot_readings"]),
+        (plots, ["plot_against_truth", "plot_atoms", "plot_denoised", "plot_readings"]),
         (reports, ["read_targets", "study_table", "write_page"]),
     ]
     for name in names

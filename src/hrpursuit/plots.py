@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 #: One colour for each scheme wherever they stand side by side; they differ in lightness too.
 SCHEME_COLOURS = {"paper": "#b35806", "exact": "#2166ac"}
 _SMALLEST_COSINE = 1e-4
+_BETWEEN_ATOMS = (0.62, 0.75, 0.9)  # a colour that atoms in grey do not have, so that black and white ones show
 _GAP_COLOUR = "#b8b8b8"
 _MOST_RESIDUALS = 99.5  # percent that the colours of a residual tell apart
 _PANEL = 4.6  # inches
@@ -101,6 +102,52 @@ def plot_readings(readings: np.ndarray, decoded: np.ndarray, title: str = "") ->
         figure.colorbar(image, ax=axis, pad=0.01, extend="both" if least < 0 else "max")
     axes[-1].set_xlabel("row (grey: gap)", fontsize=12)
     figure.suptitle(title, fontsize=14)
+    return figure
+
+
+def plot_atoms(atoms: np.ndarray, usage: np.ndarray | None = None, title: str = "") -> "Figure":
+    """Atoms of an image as tiles, row by row.
+
+    Grey is zero; each atom is scaled by its own largest entry.
+
+    Parameters
+    ----------
+    atoms : array of shape (n_atoms, height, width) or (n_atoms, height, width, 3)
+        As `PatchHRP.atoms_`.
+    usage : array of shape (n_atoms,) or None, default=None
+        How much each atom is used, as `PatchHRP.usage_`: the tiles are sorted by it, most used first. None keeps the
+        order.
+    title : str, default=""
+
+    Returns
+    -------
+    figure : matplotlib.figure.Figure
+    """
+    atoms = np.asarray(atoms, dtype=np.float64)
+    if atoms.ndim not in (3, 4) or (atoms.ndim == 4 and atoms.shape[3] != 3):
+        raise ValueError(
+            "atoms must have shape (n_atoms, height, width), or with three channels last; got "
+            f"{atoms.shape}. PatchHRP.atoms_ has such atoms."
+        )
+    if usage is not None:
+        if np.shape(usage) != (len(atoms),):
+            raise ValueError(f"usage must have one number for each of {len(atoms)} atoms; got shape {np.shape(usage)}.")
+        atoms = atoms[np.argsort(-np.asarray(usage), kind="stable")]
+    largest = np.abs(atoms).max(axis=tuple(range(1, atoms.ndim)), keepdims=True)
+    tiles = 0.5 + 0.5 * atoms / np.where(largest > 0, largest, 1)
+    height, width = atoms.shape[1:3]
+    n_across = int(np.ceil(np.sqrt(len(atoms))))
+    n_down = -(-len(atoms) // n_across)
+    picture = np.tile(_BETWEEN_ATOMS, (n_down * (height + 1) + 1, n_across * (width + 1) + 1, 1))
+    for i, tile in enumerate(tiles):
+        y, x = 1 + i // n_across * (height + 1), 1 + i % n_across * (width + 1)
+        picture[y : y + height, x : x + width] = tile if tile.ndim == 3 else tile[..., None]
+    figure = new_figure(6.0, 6.0 * picture.shape[0] / picture.shape[1] + 0.5)
+    axis = figure.subplots()
+    axis.imshow(picture, interpolation="nearest")
+    order = "" if usage is None else ", most used first"
+    axis.set_title(title or f"{len(atoms)} atoms{order}", fontsize=13)
+    axis.set_axis_off()
     return figure
 
 

@@ -1,0 +1,217 @@
+"""The function `inpaint`: checks, units, and what is written into the missing pixels."""
+
+from collections.abc import Callable
+from functools import lru_cache
+from numbers import Integral, Real
+from typing import Any
+
+import joblib
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import check_random_state
+
+from hrpursuit.blas import one_blas_thread
+from hrpursuit.denoising.channels import across_channels
+from hrpursuit.denoising.denoise import denoise
+from hrpursuit.denoising.filling import Filler, Missing
+from hrpursuit.denoising.images import check_images, store
+from hrpursuit.estimators.compilation import announced
+
+_SMALLEST, _LARGEST = 2, 16  # patches
+
+
+def inpaint(
+    image: ArrayLike,
+    mask: ArrayLike | None = None,
+    *,
+    sigma: float | None = None,
+    patch_size: int = 8,
+    channel_axis: int | None = None,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> NDArray[Any]:
+    """Fill in the missing pixels of an image with dictionaries learned on its own patches.
+
+    Parameters
+    ----------
+    image : array-like of shape (..., height, width)
+        Integers or floats of any range. With `channel_axis` one more axis, of any number of channels, anywhere. Further
+        axes in front make a stack, of which each image is filled alone. What stands in missing pixels does not matter.
+    mask : array-like of bool or None, default=None
+        True where a pixel is missing: of the shape of `image`, or that without the axis of the channels, or (height,
+        width) for all. NaN, and what a masked array masks, are missing too; with None they alone are.
+    sigma : float or None, default=None
+        Standard deviation of white noise in the observed pixels, in the unit of the image. The filled image is then
+        denoised as well, by :func:`denoise`. With None observed pixels are returned as they are, bit for bit.
+    patch_size : int, default=8
+        Height and width of the patches in pixels, 2 to 16. Channels that miss different pixels are coded together, in
+        patches of at most 80 values.
+    channel_axis : int or None, default=None
+        Axis of the channels; None for grey images.
+    n_jobs : int or None, default=None
+        Tiles of large images that are worked on at a time, in threads; -1 is one for each core. The result does not
+        depend on it.
+    random_state : int, RandomState instance or None, default=None
+        Draws the patches to learn from. None is 0, so that the result is the same every time.
+    progress : callable or None, default=None
+        Called as `progress(n_tiles_done, n_tiles)` after each tile, in the thread of the caller, for each image anew.
+
+    Returns
+    -------
+    filled : array of the shape and dtype of `image`
+        Whole numbers are rounded and kept in the range of their dtype. The values of float images are not clipped to
+        the range of the observed ones.
+
+    See Also
+    --------
+    denoise : Remove noise.
+
+    Notes
+    -----
+    In ten rounds each patch with gaps is coded by its observed pixels alone, as rows with gaps are in
+    :class:`~hrpursuit.HRP`, in an orthonormal dictionary that is learned on the patches as they were filled before. In
+    place of a fixed number of codes, which says little of what is in a gap, each code has a mean and a variance, those
+    of the codes of the 12 most similar patches near by; the most likely codes given the observed pixels say what is
+    missing, and overlapping patches are averaged. The variances have a floor that falls from round to round. Where a
+    hole is larger than half a patch, the start is the image filled at half the resolution, in the same way.
+
+    The result does not depend on the unit: `inpaint(a * image + b, mask)` is `a * inpaint(image, mask) + b`, up to
+    rounding. Memory is that of a few copies of the image in single precision and of a few tiles of 576 x 576 pixels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from hrpursuit.denoising import inpaint
+    >>> y, x = np.mgrid[:48, :48]
+    >>> image = np.where(x + 2 * y < 70, 50.0, 200.0)
+    >>> mask = np.random.default_rng(0).random(image.shape) < 0.5
+    >>> filled = inpaint(image, mask)
+    >>> bool(np.abs(filled - image)[mask].mean() < 5)
+    True
+    """
+    _check_options(sigma, patch_size, n_jobs, progress)
+    array, missing = _missing_pixels(image, mask, channel_axis)
+    clean = np.array(array)
+    clean[missing] = 0  # what stands there may be what no image may have
+    images = check_images(clean, channel_axis, patch_size)
+    gaps = check_images(missing.view(np.uint8), channel_axis, patch_size).pixels.astype(bool)
+    _check_observed(gaps)
+    seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
+    n_threads = int(joblib.effective_n_jobs(n_jobs))
+    room = images.room()
+    _compile()
+    with one_blas_thread():
+        for pixels, where, out in zip(images.pixels, gaps, room, strict=True):
+            if not where.any() and not sigma:
+                out[...] = pixels
+                continue
+            values = _fill(pixels, where, float(sigma or 0), int(patch_size), seed, n_threads, progress)
+            if sigma:
+                values = denoise(values, sigma, patch_size=patch_size, channel_axis=0, n_jobs=n_jobs, random_state=seed)
+            store(values, out)
+            if not sigma:
+                out[~where] = pixels[~where]
+    return images.as_given(room)
+
+
+def _fill(
+    pixels: NDArray[Any],
+    missing: Missing,
+    sigma: float,
+    size: int,
+    seed: int,
+    n_threads: int,
+    progress: Callable[[int, int], object] | None,
+) -> NDArray[np.float64]:
+    """One image, channels first, without gaps."""
+    observed = pixels[~missing].astype(np.float64)
+    middle, unit = float(observed.mean()), float(observed.std())
+    if unit == 0 or not missing.any():
+        return np.where(missing, middle, pixels)
+    planes = np.where(missing, 0, (pixels - middle) / unit).astype(np.float32)
+    shared = bool((missing == missing[:1]).all())
+    filler = Filler(size, shared, sigma / unit, seed, n_threads)
+    if shared:
+        planes = across_channels(filler.fill(across_channels(planes), missing, progress), inverse=True)
+    else:
+        planes = filler.fill(planes, missing, progress)
+    return planes.astype(np.float64) * unit + middle
+
+
+def _missing_pixels(image: ArrayLike, mask: ArrayLike | None, channel_axis: int | None) -> tuple[NDArray[Any], Missing]:
+    """The image as an array and, in its shape, which of its pixels are missing."""
+    array = np.ma.getdata(image)
+    missing: Missing = np.zeros(array.shape, bool)
+    if np.ma.isMaskedArray(image):
+        missing |= np.ma.getmaskarray(image)  # type: ignore[no-untyped-call]
+    if array.dtype.kind == "f":
+        missing |= np.isnan(array)
+    if mask is None:
+        return array, missing
+    given = np.asarray(mask)
+    if given.dtype != bool:
+        raise TypeError(
+            f"mask must be bool, True where a pixel is missing; got dtype {given.dtype}. Pass for instance mask > 0 or "
+            "mask == 0, whichever means missing."
+        )
+    axis = None
+    if isinstance(channel_axis, Integral) and -array.ndim <= channel_axis < array.ndim:
+        axis = int(channel_axis) % array.ndim  # else the check of the image will complain
+    if given.shape != array.shape:
+        others = tuple(n for i, n in enumerate(array.shape) if i != axis)
+        if given.shape not in (others, others[-2:]):
+            shapes = " or ".join(str(shape) for shape in dict.fromkeys([array.shape, others, others[-2:]]))
+            raise ValueError(f"mask must have shape {shapes} for an image of shape {array.shape}; got {given.shape}.")
+        given = np.broadcast_to(given, others)
+        if axis is not None:
+            given = np.expand_dims(given, axis)
+    missing |= given
+    return array, missing
+
+
+def _check_observed(gaps: Missing) -> None:
+    """Refuse an image, or a channel of one, of which nothing is known."""
+    blank = np.argwhere(gaps.all(axis=(2, 3)))
+    if len(blank) == 0:
+        return
+    number, channel = (int(i) for i in blank[0])
+    what = f"image {number} of the stack" if len(gaps) > 1 else "image"
+    if gaps[number].all():
+        raise ValueError(
+            f"all pixels of {what} are missing; there is nothing to fill them from. True in mask is missing."
+        )
+    raise ValueError(
+        f"channel {channel} of {what} has no observed pixel; leave it out, or give it some. True in mask is missing."
+    )
+
+
+@lru_cache(maxsize=1)
+def _compile() -> None:
+    """Run the kernels once on next to nothing; later processes read them from the disk."""
+    planes = np.random.default_rng(0).standard_normal((1, 12, 12)).astype(np.float32)
+    with announced("the kernels of inpainting", "some seconds"):
+        Filler(4, True, 0.0, 0, 1).fill(planes, planes > 1)
+
+
+def _check_options(sigma: Any, patch_size: Any, n_jobs: Any, progress: Any) -> None:
+    if not _is(patch_size, Integral):
+        raise TypeError(f"patch_size must be a whole number; got {patch_size!r}.")
+    if not _SMALLEST <= patch_size <= _LARGEST:
+        raise ValueError(f"patch_size must be {_SMALLEST} to {_LARGEST} pixels; got {patch_size}.")
+    if sigma is not None and not _is(sigma, Real):
+        raise TypeError(f"sigma must be a number, the standard deviation of the noise, or None; got {sigma!r}.")
+    if sigma is not None and not 0 <= sigma < np.inf:
+        raise ValueError(
+            f"sigma must be finite and not negative; got {sigma}. None leaves observed pixels as they are."
+        )
+    if n_jobs is not None and not _is(n_jobs, Integral):
+        raise TypeError(f"n_jobs must be a whole number or None; got {n_jobs!r}.")
+    if n_jobs == 0:
+        raise ValueError("n_jobs must not be 0; pass 1 for one tile at a time, -1 for one for each core.")
+    if progress is not None and not callable(progress):
+        raise TypeError(f"progress must be callable with the numbers of tiles done and of all tiles; got {progress!r}.")
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
