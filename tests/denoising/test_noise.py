@@ -26,14 +26,30 @@ def test_noise_level_of_pictures(sigma, bounds):
         assert bounds[0] < found / sigma < bounds[1], name
 
 
+def halved(name):
+    """A grey photograph of scikit-image at half its size, up to 256 x 256 pixels."""
+    picture = getattr(skimage_data, name)().astype(float)
+    height, width = (n // 2 for n in picture.shape)
+    return picture[: 2 * height, : 2 * width].reshape(height, 2, width, 2).mean(axis=(1, 3))[:256, :256]
+
+
+def loss_by_estimate(name, sigma):
+    clean = halved(name)
+    noisy = clean + sigma * np.random.default_rng(1).standard_normal(clean.shape)
+    return psnr(denoise(noisy, sigma, mode="fast"), clean) - psnr(denoise(noisy, mode="fast"), clean)
+
+
 @pytest.mark.parametrize(("sigma", "loss"), [(10, 0.2), (50, 0.02)])
 def test_not_knowing_the_noise_level_costs_little(sigma, loss):
-    losses = []
-    for name in ("camera", "coins", "moon"):
-        clean = getattr(skimage_data, name)()[60:220, 100:260].astype(float)
-        noisy = clean + sigma * np.random.default_rng(1).standard_normal(clean.shape)
-        losses.append(psnr(denoise(noisy, sigma, mode="fast"), clean) - psnr(denoise(noisy, mode="fast"), clean))
-    assert np.mean(losses) < loss
+    assert np.mean([loss_by_estimate(name, sigma) for name in ("camera", "coins", "moon", "brick")]) < loss
+
+
+@pytest.mark.parametrize(("sigma", "loss"), [(10, 1.6), (50, 0.2)])
+def test_fine_texture_passes_for_noise(sigma, loss):
+    # nothing but texture as fine as the pixels: the estimate is too high, which costs more than in other pictures
+    losses = [loss_by_estimate(name, sigma) for name in ("grass", "gravel")]
+    assert np.mean(losses) > 0
+    assert np.max(losses) < loss
 
 
 def test_clean_pictures_have_next_to_no_noise():
@@ -54,8 +70,8 @@ def test_blank_and_clipped_areas_do_not_count():
     image = skimage_data.camera()[::2, ::2] + noise
     image[:, :150] = 20
     assert 9.5 < estimate_sigma(image) < 11.5
-    bright = np.clip(1.6 * skimage_data.camera()[::2, ::2] - 40.0 + noise, 0, 255).astype(np.uint8)
-    assert np.mean((bright == 0) | (bright == 255)) > 0.25
+    bright = np.clip(1.5 * skimage_data.camera()[::2, ::2] - 60.0 + noise, 0, 255).astype(np.uint8)
+    assert np.mean((bright == 0) | (bright == 255)) > 0.3
     assert 9.5 < estimate_sigma(bright) < 11.5
 
 

@@ -15,10 +15,10 @@ _BLOCK, _PATCH_OF_BLOCK = 32, 5  # pixels a side
 _N_BLOCKS = 256
 _LOW = 0.1  # share of the blocks that are taken to have no structure in half of their directions
 _PATCH = 6
-_N_PATCHES = 20_000
-_LESS = 0.985  # structure that passes for noise adds about so much to strong noise
-_BY_CHANCE = 0.65  # measured on white noise, for overlapping patches of 2 to 6 pixels a side
-_LEAST = 0.25  # share of the principal components, those with the least variance
+_N_PATCHES = 50_000
+_LESS = 0.992  # structure that passes for noise adds about so much to strong noise
+_BY_CHANCE = 0.78  # measured on white noise, for overlapping patches of 2 to 6 pixels a side
+_LEAST = 0.12  # share of the principal components, those with the least variance
 _CUT = 2.0  # codes beyond so many standard deviations are structure
 _RMS_WITHIN_CUT = 0.8796  # rms of a unit Gaussian within two standard deviations
 _TENTH = 0.12566  # a tenth of a unit Gaussian lies within this distance from zero
@@ -48,8 +48,8 @@ def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> floa
     the covariance of their patches, in the tenth of the blocks where it is least. The other is from patches of the
     whole image: the spread of the small ones among their codes for the principal components with the least variance.
     Patches with many pixels at the ends of the range, or blank areas in them, are left out, where there are others. Of
-    the decorrelated channels the median counts. An image without noise but full of fine texture has an estimate that
-    is not zero.
+    the decorrelated channels the median counts. Where there is nothing but texture as fine as the pixels, or all else
+    is clipped, the estimate is too high: that of a photograph of grass without noise is not zero.
 
     Examples
     --------
