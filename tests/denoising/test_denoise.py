@@ -149,19 +149,7 @@ def test_without_noise_the_image_comes_back(image, mode, dtype):
     assert_array_equal(denoise(constant, mode=mode), constant)
 
 
-@pytest.mark.parametrize(
-    "mode",
-    [
-        pytest.param(
-            "best",
-            marks=pytest.mark.xfail(
-                raises=np.linalg.LinAlgError, strict=False, reason="singular groups if noise is 1e-5 of the range"
-            ),
-        ),
-        "fast",
-        "paper",
-    ],
-)
+@pytest.mark.parametrize("mode", MODES)
 def test_noise_below_single_precision_is_left(camera, mode):
     image = 1e9 + camera
     assert_array_equal(denoise(image, 1e-9, mode=mode), image)

@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 
 from hrpursuit.denoising.patches import Plane
 
+_WIDE = 1000.0  # range, in standard deviations of the noise, beyond which the system needs double precision
+
 
 def filter_in_subspaces(
     plane: Plane, pilot: Plane, groups: NDArray[np.int32], size: int, variance: np.float32
@@ -13,20 +15,21 @@ def filter_in_subspaces(
     """Wiener filter each group with the mean and the covariance that its patches have in the pilot.
 
     With the pilot's centred patches as rows of P, m of them, the covariance is P^T P / m and the filter
-    P^T (P P^T + m variance)^-1 P: a small system, and never a matrix of pixels by pixels.
+    P^T (P P^T + m variance)^-1 P: a small system, and never a matrix of pixels by pixels. Planes are in units of the
+    noise.
     """
     total, weight = np.zeros_like(plane), np.zeros_like(plane)
-    _filter_groups(plane, pilot, groups, size, variance, total, weight)
+    dtype = np.float64 if np.ptp(pilot) > _WIDE else np.float32
+    noisy, centred = (np.empty((groups.shape[1], size * size), dtype) for _ in range(2))
+    _filter_groups(plane, pilot, groups, size, dtype(variance), noisy, centred, total, weight)
     return total / weight
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _filter_groups(plane, pilot, groups, size, variance, total, weight):
+def _filter_groups(plane, pilot, groups, size, variance, noisy, centred, total, weight):
     n_columns = plane.shape[1] - size + 1
-    n_members, n_pixels = groups.shape[1], size * size
-    noisy = np.empty((n_members, n_pixels), np.float32)
-    centred = np.empty((n_members, n_pixels), np.float32)
-    mean = np.empty(n_pixels, np.float32)
+    n_members = groups.shape[1]
+    mean = np.empty_like(noisy[0])
     for g in range(len(groups)):
         members = groups[g]
         _read(plane, members, n_columns, size, noisy)
@@ -34,13 +37,13 @@ def _filter_groups(plane, pilot, groups, size, variance, total, weight):
         mean[:] = 0
         for m in range(n_members):
             mean += centred[m]
-        mean /= np.float32(n_members)
+        mean /= n_members
         for m in range(n_members):
             centred[m] -= mean
             noisy[m] -= mean
         system = np.dot(centred, centred.T)
         for m in range(n_members):
-            system[m, m] += np.float32(n_members) * variance
+            system[m, m] += n_members * variance
         mixing = np.linalg.solve(system, np.dot(centred, noisy.T))
         filtered = np.dot(mixing.T, centred)
         for m in range(n_members):
