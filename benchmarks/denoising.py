@@ -110,8 +110,7 @@ def against(records, method, other, margin, share, *, with_ssim):
         (
             sigma,
             f"{gains[sigma].mean():+.3f}",
-            f"{over_photographs(gains, sigma).half_width:.3f}",
-            f"{over_draws(gains, sigma).half_width:.3f}",
+            *(f"{w:.3f}".replace("nan", "-") for w in (over_photographs(gains, sigma)[1], over_draws(gains, sigma)[1])),
             f"{similarity[sigma]:+.4f}",
             f"{ratio[sigma]:.3f}",
         )
@@ -136,7 +135,7 @@ def judged(records):
     grey, colour = records[~records.in_colour], records[records.in_colour]
     for what, part in (("grey", grey), ("colour", colour)):
         if not part.empty:
-            print(f"\n{what}: {part.image.nunique()} photographs, {part.draw.nunique()} draws of the noise")
+            print(f"\n{what}: photographs {part.image.nunique()}, draws of the noise {part.draw.nunique()}")
             show(part)
     third, half = f"{BEST_SHARE:.2f}", f"{FAST_SHARE:.2f}"
     aims = [

@@ -129,7 +129,7 @@ DENOISERS: dict[str, Denoiser] = {
     "dct": Denoiser("DCT, one pass", patch_denoisers.cosines),
     "pca": Denoiser("PCA", patch_denoisers.principal_components),
     "nlm": Denoiser("non-local means", nonlocal_means, takes_colour=True),
-    "learner": Denoiser("scikit-learn's learner", patch_denoisers.learner),
+    "learner": Denoiser("scikit-learn, mini-batches", patch_denoisers.learner),
     "tv": Denoiser("total variation", total_variation, takes_colour=True),
     "wavelet": Denoiser("wavelets", wavelet, takes_colour=True),
 }

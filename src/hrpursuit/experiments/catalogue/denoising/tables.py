@@ -23,7 +23,7 @@ def header(sigmas: Sequence[float]) -> list[str]:
 
 
 def means(records: pd.DataFrame, column: str, *, part: str = "") -> Table:
-    """PSNR or SSIM of each method at each sigma, and its CPU time."""
+    """PSNR or SSIM of each method at each sigma, with its CPU time beside the former."""
     title, form = _COLUMNS[column]
     sigmas = sigmas_of(records)
     by_sigma = records.groupby(["method", "sigma"])[column].mean().unstack()
@@ -33,8 +33,10 @@ def means(records: pd.DataFrame, column: str, *, part: str = "") -> Table:
         for name in methods_in(records)
     ]
     n_images, n_draws = records.image.nunique(), records.draw.nunique()
-    note = f"Mean over {_count(n_images, 'photograph')} with {_count(n_draws, 'draw')} of the noise each; CPU seconds "
-    note += "an image on one thread, with others beside it."
+    note = f"Mean over {_count(n_images, 'photograph')} with {_count(n_draws, 'draw')} of the noise each"
+    if column != "psnr":
+        return Table(title, header(sigmas), [row[:-1] for row in rows], f"{note}.", part)
+    note += "; CPU seconds an image on one thread, with others beside it."
     return Table(title, [*header(sigmas), "seconds"], rows, note, part)
 
 
@@ -49,7 +51,9 @@ def differences_to(records: pd.DataFrame, reference: str, *, part: str = "") -> 
             pairs = differences(records, name, reference)
             rows.append([DENOISERS[name].label, *(f"{over_photographs(pairs, sigma)}" for sigma in sigmas)])
             moved = max([moved, *(over_draws(pairs, sigma).half_width for sigma in sigmas)])
-    note = "Mean over photographs, ± half of its 95% confidence interval (Student's, over photographs)."
+    note = ""
+    if records.image.nunique() > 1:
+        note = "Mean over photographs, ± half of its 95% confidence interval (Student's, over photographs)."
     if records.draw.nunique() > 1:
         note += f" Other noise on the same photographs would move a mean by {moved:.3f} dB at the most, as surely."
     title = f"PSNR less that of {DENOISERS[reference].label}, in dB"
