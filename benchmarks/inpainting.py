@@ -1,8 +1,8 @@
 """Missing pixels of photographs: PSNR on them, beside scikit-image's biharmonic and linear interpolation.
 
-python benchmarks/inpainting.py [--tuning] [--memory]
+python benchmarks/inpainting.py [--tuning] [--memory 3]
 
---tuning takes the photographs that settings were chosen on; --memory a single one of 12 million pixels in colour.
+--tuning takes the photographs that settings were chosen on; --memory a single one in colour, of so many million pixels.
 """
 
 import argparse
@@ -86,8 +86,9 @@ def rows(names, means):
         )
 
 
-def large(height=3000, width=4000):
-    """Memory and time of a photograph of 12 million pixels: one of 256 x 256 in colour, mirrored side by side."""
+def large(millions):
+    """Memory and time of a large photograph: one of 256 x 256 in colour, mirrored side by side."""
+    height, width = round(1000 * np.sqrt(0.75 * millions)), round(1000 * np.sqrt(millions / 0.75))
     small = photograph("chelsea", in_colour=True)
     pair = np.concatenate([small, small[:, ::-1]], axis=1)
     four = np.concatenate([pair, pair[::-1]], axis=0)
@@ -107,13 +108,13 @@ def large(height=3000, width=4000):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--tuning", action="store_true")
-    parser.add_argument("--memory", action="store_true")
+    parser.add_argument("--memory", type=float)
     args = parser.parse_args()
     describe_machine()
     warm_up = np.arange(256.0).reshape(16, 16)
     inpaint(warm_up, warm_up % 3 == 0)  # compiles
     if args.memory:
-        large()
+        large(args.memory)
         return
     names, means = TUNING if args.tuning else JUDGED, {}
     print(f"\nPSNR on the missing pixels in dB, mean over {len(names)} photographs ({', '.join(names)});")
