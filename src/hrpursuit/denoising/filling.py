@@ -16,10 +16,11 @@ from hrpursuit.denoising.tiles import Tile, in_order, tiles
 
 Planes = NDArray[np.float32]  # (n_channels, height, width), in units of the spread of the image
 Missing = NDArray[np.bool_]  # of the same shape
+_Similar = tuple[NDArray[np.int32], NDArray[np.int64]]  # groups of patches, and the corners that they belong to
 
 _N_ROUNDS = 10
 _FIRST_FLOOR, _LAST_FLOOR = 0.2, 0.02  # what codes may deviate from those of their group, in units of the spread
-_LEARN_FROM = 2  # round; before, what stands in the gaps is too smooth to learn from
+_LEARN_AT = (2, 5, 8)  # rounds; before, what stands in the gaps is too smooth to learn from
 _HARD = 2.7  # threshold of the codes to learn on, in units of the floor
 _N_SIMILAR = 12
 _REACH = 15  # pixels between the corners of similar patches, at most
@@ -96,66 +97,65 @@ class Filler:
     def _rounds(self, planes: Planes, missing: Missing, number: int) -> Planes:
         rng = np.random.default_rng([self.seed, number])
         parts = self._parts(len(planes))
-        for i in range(_N_ROUNDS):
-            floor = _FIRST_FLOOR * (_LAST_FLOOR / _FIRST_FLOOR) ** (i / (_N_ROUNDS - 1))
+        floors = np.geomspace(_FIRST_FLOOR, _LAST_FLOOR, _N_ROUNDS)
+        for i, floor in enumerate(floors):
             stride = 2 if i >= _N_ROUNDS - _N_FINE_ROUNDS else 3
             overview = planes[0] if self.shared else planes.sum(axis=0) / np.float32(np.sqrt(len(planes)))
             filled = planes.copy()
-            for channels, size in parts:
-                part = slice(channels.start, channels.stop)
-                groups, corners = _groups(overview, np.any(missing[part], axis=0), size, stride)
-                filled[part] = _fill_once(
-                    planes[part],
-                    missing[part],
-                    size,
-                    groups,
-                    corners,
-                    floor,
-                    self.noise,
-                    rng if i >= _LEARN_FROM else None,
-                )
+            for part in parts:
+                if part is parts[0] or not self.shared:
+                    similar = _groups(overview, np.any(missing[part.channels], axis=0), part.size, stride)
+                patches = part.patches(planes)
+                if i in _LEARN_AT:
+                    part.learn(patches, float(floor), rng)
+                filled[part.channels] = part.filled(planes, missing, patches, similar, float(floor), self.noise)
             planes = filled
         return planes
 
-    def _parts(self, n_channels: int) -> list[tuple[range, int]]:
-        """Channels whose patches are coded together, and the size of these."""
+    def _parts(self, n_channels: int) -> "list[_Part]":
         together = int(np.sqrt(_MOST_JOINT / n_channels))
         if self.shared or together < 2:
-            return [(range(c, c + 1), self.size) for c in range(n_channels)]
-        return [(range(n_channels), min(self.size, together))]
+            return [_Part(slice(c, c + 1), self.size, 1) for c in range(n_channels)]
+        return [_Part(slice(0, n_channels), min(self.size, together), n_channels)]
 
 
-def _fill_once(
-    planes: Planes,
-    missing: Missing,
-    size: int,
-    groups: NDArray[np.int32],
-    corners: NDArray[np.int64],
-    floor: float,
-    noise: float,
-    rng: np.random.Generator | None,
-) -> Planes:
-    """Planes with new values in their gaps, the patches of all channels coded together; learns with `rng`."""
-    n_channels, height, width = planes.shape
-    patches = sliding_window_view(planes, (size, size), axis=(1, 2)).transpose(1, 2, 0, 3, 4)
-    patches = patches.reshape(-1, n_channels * size * size)
-    atoms = np.kron(dct(np.eye(n_channels), axis=0, norm="ortho"), dct_atoms(size)).astype(np.float32)
-    if rng is not None and len(patches) >= _FEWEST_PATCHES * len(atoms):
-        sample = patches[rng.choice(len(patches), min(_MOST_PATCHES, len(patches)), replace=False)]
-        atoms = learn_atoms(sample, atoms, _HARD * floor)
-    line = np.arange(size)
-    offsets = (np.arange(n_channels)[:, None, None] * height + line[:, None]) * width + line
-    down, across = np.divmod(corners, width - size + 1)
-    total, weight = np.zeros(planes.size), np.zeros(planes.size)
-    add_fills(
-        planes.ravel(), missing.ravel(), patches @ atoms.T, atoms.astype(np.float64), groups, down * width + across,
-        offsets.ravel(), floor**2, noise**2, total, weight,
-    )  # fmt: skip
-    means = (total / np.maximum(weight, 1)).reshape(planes.shape)
-    return np.where(missing, means, planes).astype(np.float32)
+class _Part:
+    """Channels whose patches are coded together, and the dictionary of these."""
+
+    def __init__(self, channels: slice, size: int, n_channels: int) -> None:
+        self.channels = channels
+        self.size = size
+        self.atoms = np.kron(dct(np.eye(n_channels), axis=0, norm="ortho"), dct_atoms(size)).astype(np.float32)
+
+    def patches(self, planes: Planes) -> Planes:
+        windows = sliding_window_view(planes[self.channels], (self.size, self.size), axis=(1, 2))
+        return windows.transpose(1, 2, 0, 3, 4).reshape(-1, len(self.atoms))
+
+    def learn(self, patches: Planes, floor: float, rng: np.random.Generator) -> None:
+        """Go on from the dictionary so far, unless there are too few patches to learn from."""
+        if len(patches) >= _FEWEST_PATCHES * len(self.atoms):
+            sample = patches[rng.choice(len(patches), min(_MOST_PATCHES, len(patches)), replace=False)]
+            self.atoms = learn_atoms(sample, self.atoms, _HARD * floor)
+
+    def filled(
+        self, planes: Planes, missing: Missing, patches: Planes, similar: _Similar, floor: float, noise: float
+    ) -> Planes:
+        """The channels with new values in their gaps."""
+        planes, missing, (groups, corners) = planes[self.channels], missing[self.channels], similar
+        n_channels, height, width = planes.shape
+        line = np.arange(self.size)
+        offsets = (np.arange(n_channels)[:, None, None] * height + line[:, None]) * width + line
+        down, across = np.divmod(corners, width - self.size + 1)
+        total, weight = np.zeros(planes.size), np.zeros(planes.size)
+        add_fills(
+            planes.ravel(), missing.ravel(), patches @ self.atoms.T, self.atoms.astype(np.float64), groups,
+            down * width + across, offsets.ravel(), floor**2, noise**2, total, weight,
+        )  # fmt: skip
+        means = (total / np.maximum(weight, 1)).reshape(planes.shape)
+        return np.where(missing, means, planes).astype(np.float32)
 
 
-def _groups(plane: Planes, missing: Missing, size: int, stride: int) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+def _groups(plane: Planes, missing: Missing, size: int, stride: int) -> _Similar:
     """Patches on a grid that have gaps, as corners, and for each those that are similar in `plane`."""
     patches = sliding_window_view(plane, (size, size))
     height, width = patches.shape[:2]

@@ -102,41 +102,47 @@ def inpaint(
     room = images.room()
     _compile()
     with one_blas_thread():
-        for pixels, where, out in zip(images.pixels, gaps, room, strict=True):
-            if not where.any() and not sigma:
-                out[...] = pixels
-                continue
-            values = _fill(pixels, where, float(sigma or 0), int(patch_size), seed, n_threads, progress)
-            if sigma:
-                values = denoise(values, sigma, patch_size=patch_size, channel_axis=0, n_jobs=n_jobs, random_state=seed)
-            store(values, out)
-            if not sigma:
-                out[~where] = pixels[~where]
+        for pixels, missing, out in zip(images.pixels, gaps, room, strict=True):
+            _fill(pixels, missing, out, float(sigma or 0), int(patch_size), seed, n_threads, progress)
     return images.as_given(room)
 
 
 def _fill(
     pixels: NDArray[Any],
     missing: Missing,
+    out: NDArray[Any],
     sigma: float,
     size: int,
     seed: int,
     n_threads: int,
     progress: Callable[[int, int], object] | None,
-) -> NDArray[np.float64]:
-    """One image, channels first, without gaps."""
-    observed = pixels[~missing].astype(np.float64)
-    middle, unit = float(observed.mean()), float(observed.std())
-    if unit == 0 or not missing.any():
-        return np.where(missing, middle, pixels)
-    planes = np.where(missing, 0, (pixels - middle) / unit).astype(np.float32)
-    shared = bool((missing == missing[:1]).all())
-    filler = Filler(size, shared, sigma / unit, seed, n_threads)
-    if shared:
-        planes = across_channels(filler.fill(across_channels(planes), missing, progress), inverse=True)
-    else:
-        planes = filler.fill(planes, missing, progress)
-    return planes.astype(np.float64) * unit + middle
+) -> None:
+    """One image, channels first. Large ones are converted a channel at a time, as double takes eight bytes a pixel."""
+    out[...] = pixels
+    observed = [channel[~gaps].astype(np.float64) for channel, gaps in zip(pixels, missing, strict=True)]
+    n_observed = sum(map(len, observed))
+    middle = sum(channel.sum() for channel in observed) / n_observed
+    unit = np.sqrt(sum(np.sum((channel - middle) ** 2) for channel in observed) / n_observed)
+    del observed
+    planes = np.zeros(pixels.shape, np.float32)
+    if missing.any() and unit > 0:
+        for plane, channel in zip(planes, pixels, strict=True):
+            plane[...] = (channel - middle) / unit
+        planes[missing] = 0
+        shared = bool((missing == missing[:1]).all())
+        filler = Filler(size, shared, sigma / unit, seed, n_threads)
+        if shared:
+            planes = across_channels(filler.fill(across_channels(planes), missing, progress), inverse=True)
+        else:
+            planes = filler.fill(planes, missing, progress)
+    if sigma == 0:
+        for plane, gaps, channel in zip(planes, missing, out, strict=True):
+            fills = np.empty(np.count_nonzero(gaps), out.dtype)
+            store(plane[gaps].astype(np.float64) * unit + middle, fills)
+            channel[gaps] = fills
+        return
+    filled = np.where(missing, planes.astype(np.float64) * unit + middle, pixels)
+    store(denoise(filled, sigma, patch_size=size, channel_axis=0, n_jobs=n_threads, random_state=seed), out)
 
 
 def _missing_pixels(image: ArrayLike, mask: ArrayLike | None, channel_axis: int | None) -> tuple[NDArray[Any], Missing]:
