@@ -99,10 +99,11 @@ class Filler:
         parts = self._parts(len(planes))
         floors = np.geomspace(_FIRST_FLOOR, _LAST_FLOOR, _N_ROUNDS)
         for i, floor in enumerate(floors):
-            stride = 2 if i >= _N_ROUNDS - _N_FINE_ROUNDS else 3
+            widest = 2 if i >= _N_ROUNDS - _N_FINE_ROUNDS else 3
             overview = planes[0] if self.shared else planes.sum(axis=0) / np.float32(np.sqrt(len(planes)))
             filled = planes.copy()
             for part in parts:
+                stride = min(widest, part.size)  # wider, pixels between the patches would have no value
                 if part is parts[0] or not self.shared:
                     similar = _groups(overview, np.any(missing[part.channels], axis=0), part.size, stride)
                 patches = part.patches(planes)
