@@ -167,6 +167,22 @@ def test_images_of_one_patch_and_long_strips(mode, size):
         assert found.std() < 11
 
 
+@pytest.mark.parametrize("mode", ["best", "fast"])
+def test_numbers_of_numpy_are_numbers(camera, mode):
+    image = camera[:48, :48] + noise_like(camera[:48, :48], 20)
+    expected = denoise(image, 20, mode=mode, patch_size=16)
+    assert_array_equal(denoise(image, np.float32(20), mode=mode, patch_size=np.uint8(16)), expected)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_noise_may_be_stronger_than_anything(camera, mode):
+    image = camera[:48, :48]
+    strong = denoise(image, 1e9, mode=mode)
+    assert strong.std() < 0.95 * image.std()
+    for sigma in (1e15, 1e50, 1e300):
+        assert_allclose(denoise(image, sigma, mode=mode), strong, atol=1e-3)
+
+
 def test_the_result_is_the_same_every_time_and_follows_the_seed(skimage_data):
     image = skimage_data.camera()[:160, :160] + noise_like(np.zeros((160, 160)), 20)
     first = denoise(image, 20, mode="fast")

@@ -67,7 +67,7 @@ def test_whole_numbers_stay_in_their_range():
     assert np.abs(inpaint(image, mask).astype(int) - image)[mask].mean() < 15  # overflow would be 255
 
 
-@pytest.mark.parametrize(("scale", "shift"), [(1e-6, 0.0), (1e7, -3e8), (-2.0, 10.0)])
+@pytest.mark.parametrize(("scale", "shift"), [(1e-200, 0.0), (1e-6, 0.0), (1e7, -3e8), (-2.0, 10.0), (1e200, 0.0)])
 def test_unit_does_not_matter(scale, shift):
     image = picture(40, 44)
     mask = at_random(image.shape, 0.5)
@@ -98,6 +98,15 @@ def test_channels_may_be_anywhere_and_are_filled_together():
     alone = np.stack([inpaint(channel, gaps) for channel, gaps in zip(image, own, strict=True)])
     assert rmse(image, together, own) < 0.7 * rmse(image, alone, own)
     assert_array_equal(together[~own], image[~own])
+
+
+def test_patches_may_be_smaller_than_the_steps_between_them():
+    image = picture()
+    mask = at_random(image.shape, 0.5)
+    assert rmse(image, inpaint(image, mask, patch_size=2), mask) < 1.5 * rmse(image, linear(image, mask), mask)
+    cube = picture(40, 40) + 5 * np.arange(12)[:, None, None]  # of so many channels patches are cut down to 2 x 2
+    gaps = at_random(cube.shape, 0.5)
+    assert rmse(cube, inpaint(cube, gaps, channel_axis=0), gaps) < 5
 
 
 def test_many_channels_with_gaps_of_their_own():

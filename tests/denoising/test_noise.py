@@ -79,7 +79,7 @@ def test_blank_and_clipped_areas_do_not_count():
 @given(
     height=st.integers(12, 70),
     width=st.integers(12, 70),
-    scale=st.sampled_from([1e-12, 1.0, 1e20]),
+    scale=st.sampled_from([1e-200, 1e-12, 1.0, 1e20, 1e200]),
     shift=st.floats(-100, 100),
 )
 def test_noise_alone_is_measured_at_any_size_and_scale(height, width, scale, shift):
@@ -99,6 +99,14 @@ def test_anscombe_is_inverted_without_bias(spread):
     counts = np.concatenate([[0.0, 0.01, 0.1, 0.5, 1, 2, 5, 20, 399, 401], np.linspace(3, 900, 30)])
     found = Anscombe(2.0, 2 * spread).backward(mean_stabilised(counts, spread)) / 2
     np.testing.assert_allclose(found, counts, atol=2e-3)
+
+
+@pytest.mark.parametrize("spread", [1e-3, 1e-8, 1e-12, 1e-15, 1e-300])
+def test_next_to_no_noise_of_reading_is_as_none(spread):
+    stabilised = 2 * np.sqrt(np.linspace(0, 500, 200) + 3 / 8)
+    np.testing.assert_allclose(
+        Anscombe(1.0, spread).backward(stabilised), Anscombe(1.0, 0).backward(stabilised), atol=1e-5
+    )
 
 
 def test_mean_of_the_stabilised_values_by_simulation():

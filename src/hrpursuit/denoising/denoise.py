@@ -28,6 +28,7 @@ Denoiser = Callable[[Planes, float, int, int], Planes]  # planes, sigma, size of
 
 MODES = ("best", "fast", "paper")
 _WIDEST = 2.0**21  # range in units of the noise that is worth the work: single precision resolves an eighth of it
+_NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
 
 
 def denoise(
@@ -53,7 +54,7 @@ def denoise(
     sigma : float or None, default=None
         Standard deviation of the noise in the unit of the image, the same in all pixels and channels. None estimates it
         for each image, see :func:`estimate_sigma`; for `noise="poisson"` it is that of the noise of reading out,
-        besides the noise of counting, and None is 0. With 0 the image comes back as it is.
+        besides the noise of counting, and None is 0. Without any noise the image comes back as it is.
     mode : {"best", "fast", "paper"}, default="best"
         "best" filters groups of similar patches together. "fast" filters each patch by itself, in a dictionary learned
         on the noisy image and then in one for the direction of its structure. "paper" is Example 2 of Xue, Lau and Cai
@@ -88,8 +89,8 @@ def denoise(
     Notes
     -----
     The result does not depend on the unit: for a positive a, `denoise(a * image + b, a * sigma)` is `a * denoise(image,
-    sigma) + b` up to rounding, if the noise is Gaussian. Work is done in single precision; noise of less than a
-    millionth of the range is left alone.
+    sigma) + b` up to rounding, if the noise is Gaussian. Work is done in single precision; noise of less than
+    a four-millionth of the range is left alone.
 
     The channels are decorrelated by an orthonormal cosine transform over them. An alpha channel is none of them: leave
     it out.
@@ -114,6 +115,7 @@ def denoise(
     True
     """
     _check_options(sigma, mode, patch_size, noise, gain, n_jobs, progress)
+    patch_size = int(patch_size)  # squares of numpy's small integers overflow
     images = check_images(image, channel_axis, patch_size)
     seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
     room = images.room()
@@ -183,6 +185,7 @@ def _prepare(
         middle, half_range = (low + high) / 2, (high - low) / 2
     else:
         unit = sigma_of(pixels) if sigma is None else float(sigma)
+        unit = min(unit, half_range / _NARROWEST)
     if half_range >= _WIDEST * unit:  # also where nothing but a constant is
         unit = 0.0
     offset = middle - half_range if mode == "paper" else middle

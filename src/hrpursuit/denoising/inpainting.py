@@ -119,15 +119,11 @@ def _fill(
 ) -> None:
     """One image, channels first. Large ones are converted a channel at a time, as double takes eight bytes a pixel."""
     out[...] = pixels
-    observed = [channel[~gaps].astype(np.float64) for channel, gaps in zip(pixels, missing, strict=True)]
-    n_observed = sum(map(len, observed))
-    middle = sum(channel.sum() for channel in observed) / n_observed
-    unit = np.sqrt(sum(np.sum((channel - middle) ** 2) for channel in observed) / n_observed)
-    del observed
+    middle, unit = _mean_and_spread(pixels, missing)
     planes = np.zeros(pixels.shape, np.float32)
     if missing.any() and unit > 0:
         for plane, channel in zip(planes, pixels, strict=True):
-            plane[...] = (channel - middle) / unit
+            plane[...] = (channel.astype(np.float64) - middle) / unit
         planes[missing] = 0
         shared = bool((missing == missing[:1]).all())
         filler = Filler(size, shared, sigma / unit, seed, n_threads)
@@ -145,9 +141,21 @@ def _fill(
     store(denoise(filled, sigma, patch_size=size, channel_axis=0, n_jobs=n_threads, random_state=seed), out)
 
 
+def _mean_and_spread(pixels: NDArray[Any], missing: Missing) -> tuple[np.float64, np.float64]:
+    """Mean and standard deviation of the observed pixels, whose squares may be too large or small for a float."""
+    observed = [channel[~gaps].astype(np.float64) for channel, gaps in zip(pixels, missing, strict=True)]
+    exponent = int(np.frexp(max(np.abs(channel).max() for channel in observed))[1])
+    for channel in observed:
+        np.ldexp(channel, -exponent, out=channel)
+    n_observed = sum(map(len, observed))
+    middle = sum(channel.sum() for channel in observed) / n_observed
+    unit = np.sqrt(sum(np.sum((channel - middle) ** 2) for channel in observed) / n_observed)
+    return np.ldexp(middle, exponent), np.ldexp(unit, exponent)
+
+
 def _missing_pixels(image: ArrayLike, mask: ArrayLike | None, channel_axis: int | None) -> tuple[NDArray[Any], Missing]:
     """The image as an array and, in its shape, which of its pixels are missing."""
-    array = np.ma.getdata(image)
+    array = np.asarray(image)
     missing: Missing = np.zeros(array.shape, bool)
     if np.ma.isMaskedArray(image):
         missing |= np.ma.getmaskarray(image)  # type: ignore[no-untyped-call]

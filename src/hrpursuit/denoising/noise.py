@@ -61,7 +61,8 @@ def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> floa
     7
     """
     images = check_images(image, channel_axis, 1)
-    return float(np.sqrt(np.mean([sigma_of(pixels) ** 2 for pixels in images.pixels])))
+    estimates = [sigma_of(pixels) for pixels in images.pixels]
+    return float(np.hypot.reduce(estimates) / np.sqrt(len(estimates)))  # squares could overflow
 
 
 def sigma_of(pixels: NDArray[Any]) -> float:

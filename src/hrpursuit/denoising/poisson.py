@@ -13,6 +13,8 @@ _TABLE_UP_TO = 400.0  # counts; beyond, the series is exact to 1e-4 counts
 _N_ENTRIES = 1500
 _WIDE = 9.0  # Gaussian noise, in counts, with which the series is exact to 0.002 counts everywhere
 
+_NARROW = 1e-6  # the same, that is as good as none and too narrow for the quadrature
+
 
 @dataclass(frozen=True)
 class Anscombe:
@@ -45,7 +47,7 @@ def mean_stabilised(counts: Values, spread: float) -> Values:
     """Expectation of the stabilised noisy value, for the mean numbers of counts and Gaussian noise of `spread`."""
     most = int(np.max(counts) + 12 * np.sqrt(np.max(counts)) + 40)
     seen = np.arange(most + 1)
-    of_seen = 2 * np.sqrt(seen + 3 / 8) if spread == 0 else _mean_over_gaussian(seen.astype(np.float64), spread)
+    of_seen = 2 * np.sqrt(seen + 3 / 8) if spread < _NARROW else _mean_over_gaussian(seen.astype(np.float64), spread)
     return np.asarray(poisson.pmf(seen, np.asarray(counts)[:, None]) @ of_seen)
 
 
