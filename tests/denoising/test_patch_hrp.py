@@ -96,6 +96,32 @@ def test_follows_the_conventions(model, tmp_path):
     assert (loaded.image_shape_, loaded.n_iter_) == (model.image_shape_, model.n_iter_)
 
 
+def test_codes_have_names(model):
+    assert list(model.get_feature_names_out()[:2]) == ["patchhrp0", "patchhrp1"]
+    pytest.importorskip("pandas")
+    table = clone(model).fit(picture()).set_output(transform="pandas").transform(picture())
+    assert_array_equal(table["patchhrp15"], model.transform(picture())[:, 15])
+
+
+def test_a_fitted_model_keeps_its_patches(model):
+    changed = clone(model).fit(picture()).set_params(patch_size=2)
+    assert_array_equal(changed.atoms_, model.atoms_)
+    codes = changed.transform(picture())
+    assert_array_equal(codes, model.transform(picture()))
+    assert_array_equal(changed.inverse_transform(codes), model.inverse_transform(codes))
+
+
+def test_lists_are_images_or_lists_of_images(model):
+    assert_array_equal(clone(model).fit(picture().tolist()).components_, model.components_)
+    colours = np.stack([picture(20, 20), 300 - picture(20, 20)], axis=-1)
+    expected = PatchHRP(3, channel_axis=-1, random_state=0).fit(colours).components_
+    assert_array_equal(PatchHRP(3, channel_axis=-1, random_state=0).fit(colours.tolist()).components_, expected)
+    with pytest.raises(ValueError, match="two axes"):
+        PatchHRP().fit([])
+    sixteen = PatchHRP(np.uint8(16), max_iter=2, random_state=0).fit(picture())
+    assert sixteen.components_.shape == (256, 256)
+
+
 def test_bad_input_gets_a_clear_error(model):
     with pytest.raises(NotFittedError):
         PatchHRP().transform(picture())

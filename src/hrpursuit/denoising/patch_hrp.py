@@ -1,5 +1,6 @@
 """The dictionary of an image: an estimator over its patches."""
 
+import math
 from numbers import Integral, Real
 from os import PathLike
 from typing import Any, Literal, Self
@@ -8,7 +9,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
-from sklearn.base import BaseEstimator, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
@@ -22,7 +23,7 @@ from hrpursuit.estimators.archive import load_model, plain_parameters, save_mode
 Values = NDArray[np.float64]
 
 
-class PatchHRP(TransformerMixin, BaseEstimator):
+class PatchHRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """The orthonormal dictionary of an image: atoms in which its patches have few nonzero codes.
 
     Patches are drawn from the image at random, what is constant in them is left to atoms of their own, and
@@ -140,20 +141,22 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         -------
         self : PatchHRP
         """
-        given = image if isinstance(image, list | tuple) and np.ndim(image[0]) >= 2 else [image]
-        stacks = [check_images(each, self.channel_axis, self.patch_size) for each in given]
+        n_axes = 2 if self.channel_axis is None else 3
+        is_list = isinstance(image, list | tuple) and len(image) > 0 and np.ndim(image[0]) >= n_axes
+        size = int(self.patch_size)
+        stacks = [check_images(each, self.channel_axis, size) for each in (image if is_list else [image])]
         n_channels = {stack.pixels.shape[1] for stack in stacks}
         if len(n_channels) > 1:
             raise ValueError(f"all images must have as many channels; got {sorted(n_channels)}.")
         rng = check_random_state(self.random_state)
-        start = _start(self.patch_size, n_channels.pop())
-        is_constant = np.arange(len(start)) % self.patch_size**2 == 0
+        start = _start(size, n_channels.pop())
+        is_constant = np.arange(len(start)) % size**2 == 0
         if self.n_nonzero is not None and self.n_nonzero > np.sum(~is_constant):
             raise ValueError(
                 f"n_nonzero must be at most {np.sum(~is_constant)}, the number of atoms that are not constant; got "
                 f"{self.n_nonzero}."
             )
-        patches = self._drawn([pixels for stack in stacks for pixels in stack.pixels], rng)
+        patches = self._drawn([pixels for stack in stacks for pixels in stack.pixels], size, rng)
         model = HRP(
             self.n_nonzero,
             scheme=self.scheme,
@@ -175,7 +178,7 @@ class PatchHRP(TransformerMixin, BaseEstimator):
     @property
     def atoms_(self) -> NDArray[np.float64]:
         check_is_fitted(self)
-        size = self.patch_size
+        size = self._size
         atoms = self.components_.reshape(len(self.components_), -1, size, size)
         return atoms[:, 0] if self.channel_axis is None else np.moveaxis(atoms, 1, -1)
 
@@ -194,18 +197,18 @@ class PatchHRP(TransformerMixin, BaseEstimator):
             but that many of the largest of each row are zero, besides those of the constant atoms.
         """
         check_is_fitted(self)
-        images = check_images(image, self.channel_axis, self.patch_size).pixels
+        size = self._size
+        images = check_images(image, self.channel_axis, size).pixels
         if len(images) > 1:
             raise ValueError(
                 f"transform takes one image; got {len(images)} (shape {np.shape(image)}). Call it for each."
             )
-        if images.shape[1] * self.patch_size**2 != self.n_features_in_:
+        if images.shape[1] != self.n_constant_:
             raise ValueError(
-                f"image must have {self.n_features_in_ // self.patch_size**2} channels, as those of the fit; got "
-                f"{images.shape[1]}."
+                f"image must have {self.n_constant_} channels, as those of the fit; got {images.shape[1]}."
             )
         down, across = self._corners(*images.shape[2:])
-        patches = _windows(images[0], self.patch_size)[np.ix_(down, across)]
+        patches = _windows(images[0], size)[np.ix_(down, across)]
         return self._codes(patches.reshape(-1, self.n_features_in_).astype(np.float64))
 
     def inverse_transform(self, codes: ArrayLike, shape: tuple[int, int] | None = None) -> Values:
@@ -234,7 +237,7 @@ class PatchHRP(TransformerMixin, BaseEstimator):
                 f"codes must have shape {expected} for an image of {height} x {width} pixels; got {codes.shape}. Pass "
                 "the height and width of the image that they are of as shape."
             )
-        size = self.patch_size
+        size = self._size
         patches = (codes @ self.components_).reshape(len(down), len(across), -1, size, size)
         total = np.zeros((patches.shape[2], height, width))
         weight = np.zeros((height, width))
@@ -272,6 +275,15 @@ class PatchHRP(TransformerMixin, BaseEstimator):
         """
         return load_model(cls, path)
 
+    @property
+    def _size(self) -> int:
+        """Of the patches of the fit, whatever `patch_size` is by now."""
+        return math.isqrt(self.n_features_in_ // self.n_constant_)
+
+    @property
+    def _n_features_out(self) -> int:
+        return len(self.components_)
+
     def _codes(self, patches: Values) -> Values:
         codes = patches @ self.components_.T
         if self.n_nonzero is not None:
@@ -282,15 +294,15 @@ class PatchHRP(TransformerMixin, BaseEstimator):
 
     def _corners(self, height: int, width: int) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Rows and columns at which patches begin."""
-        if min(height, width) < self.patch_size:
-            raise ValueError(f"shape must be at least {self.patch_size} x {self.patch_size}; got {height} x {width}.")
-        last = height - self.patch_size, width - self.patch_size
+        size = self._size
+        if min(height, width) < size:
+            raise ValueError(f"shape must be at least {size} x {size}; got {height} x {width}.")
+        last = height - size, width - size
         down, across = (np.unique(np.append(np.arange(0, n + 1, self.stride), n)) for n in last)
         return down, across
 
-    def _drawn(self, images: list[NDArray[Any]], rng: np.random.RandomState) -> Values:
+    def _drawn(self, images: list[NDArray[Any]], size: int, rng: np.random.RandomState) -> Values:
         """Patches of all images, at most `max_patches`, each as likely."""
-        size = self.patch_size
         counts = [(pixels.shape[1] - size + 1) * (pixels.shape[2] - size + 1) for pixels in images]
         n_pixels = len(images[0]) * size**2
         if min(sum(counts), self.max_patches) < n_pixels:
