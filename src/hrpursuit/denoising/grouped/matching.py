@@ -5,7 +5,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from hrpursuit.denoising.learning import dct_atoms
-from hrpursuit.denoising.patches import Plane, patches_of
+from hrpursuit.denoising.patches import Plane, patches_at, patches_of
 
 _N_FEATURES = 16  # strongest cosine coefficients that patches are compared by
 _FLOOR = 2.0  # squared distance of 8 x 8 patches, in variances of the noise, that is too small to mean something
@@ -40,7 +40,7 @@ def _features(pilot: Plane, size: int) -> Plane:
     """The mean and the strongest other cosine coefficients of all patches, shape (n_features, height, width)."""
     atoms = dct_atoms(size)
     height, width = pilot.shape[0] - size + 1, pilot.shape[1] - size + 1
-    some = patches_of(pilot[: size + 7 * ((height - 1) // 7)], size)[::7] @ atoms[1:].T
+    some = patches_at(pilot, np.arange(0, (1 + (height - 1) // 7 * 7) * width, 7), size) @ atoms[1:].T
     strongest = 1 + np.argsort(-np.einsum("ij,ij->j", some, some), kind="stable")[: _N_FEATURES - 1]
     chosen = atoms[np.append(0, strongest)]
     features = np.empty((len(chosen), height, width), np.float32)
@@ -65,7 +65,7 @@ def _nearest(features, ys, xs, reach, floor, draws, groups):
             members[0] = y * width + x
             best[0] = -1
             n_found = 1
-            worst = np.float32(np.inf) if n_members > 1 else best[0]
+            worst = np.float32(3e38) if n_members > 1 else best[0]  # not inf, which fastmath may not compare with
             for there in range(max(0, y - reach), min(height, y + reach + 1)):
                 for i in range(n_there):
                     distances[i] = 0
