@@ -23,7 +23,10 @@ from hrpursuit.estimators.archive import load_model, plain_parameters, save_mode
 Values = NDArray[np.float64]
 
 
-class PatchHRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+# no set_output: it would take the rows of an image for those of its codes
+class PatchHRP(  # type: ignore[call-arg]
+    ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator, auto_wrap_output_keys=None
+):
     """The orthonormal dictionary of an image: atoms in which its patches have few nonzero codes.
 
     Patches are drawn from the image at random, what is constant in them is left to atoms of their own, and
@@ -142,9 +145,10 @@ class PatchHRP(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator)
         self : PatchHRP
         """
         n_axes = 2 if self.channel_axis is None else 3
-        is_list = isinstance(image, list | tuple) and len(image) > 0 and np.ndim(image[0]) >= n_axes
+        are_several = isinstance(image, list | tuple) and len(image) > 0 and np.ndim(image[0]) >= n_axes
+        given: Any = image if are_several else [image]
         size = int(self.patch_size)
-        stacks = [check_images(each, self.channel_axis, size) for each in (image if is_list else [image])]
+        stacks = [check_images(each, self.channel_axis, size) for each in given]
         n_channels = {stack.pixels.shape[1] for stack in stacks}
         if len(n_channels) > 1:
             raise ValueError(f"all images must have as many channels; got {sorted(n_channels)}.")
