@@ -204,6 +204,19 @@ def test_tiles_cover_every_pixel_once_in_sum(length, core):
     assert len(spans(length, core)) == 1 or length > core + 64
 
 
+def test_tiles_side_by_side_and_one_below_the_other(camera, monkeypatch):
+    clean = np.tile(camera, (2, 2))[:150, :200]
+    stack = np.stack([clean, 255 - clean]) + noise_like(np.zeros((2, 150, 200)), 20)
+    whole = denoise(stack, 20, mode="fast")
+    module = importlib.import_module("hrpursuit.denoising.denoise")
+    monkeypatch.setattr(module, "tiles", lambda height, width: tiles(height, width, core=64))
+    seen = []
+    tiled = denoise(stack, 20, mode="fast", n_jobs=3, progress=lambda done, n: seen.append((done, n)))
+    assert seen == [(i, 12) for i in range(1, 13)]  # two times three tiles for each of both
+    assert 0 < np.std(tiled - whole) < 3
+    assert np.abs(tiled - whole).max() < 40
+
+
 @pytest.fixture(scope="module")
 def large(skimage_data):
     clean = skimage_data.retina()[300:1000, 600:720].mean(axis=2)

@@ -220,7 +220,7 @@ def test_another_seed_draws_other_patches():
         (np.ones((9, 9)), None, {"patch_size": 40}, "patch_size must be 2 to 16"),
         (np.ones((9, 9)), None, {"patch_size": 4.0}, "whole number"),
         (np.ones((9, 9)), None, {"sigma": -1}, "sigma must be finite and not negative"),
-        (np.ones((9, 9)), None, {"sigma": "1"}, "sigma must be a number"),
+        (np.ones((9, 9)), None, {"sigma": "1"}, "sigma must be one number"),
         (np.ones((9, 9)), None, {"n_jobs": 0}, "n_jobs"),
         (np.ones((9, 9)), None, {"channel_axis": 2}, "channel"),
         (np.ones((9, 9)), None, {"progress": 3}, "callable"),

@@ -3,19 +3,19 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal
 
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.denoising.channels import across_channels
 from hrpursuit.denoising.grouped import denoise_in_groups
 from hrpursuit.denoising.images import LARGEST_PATCH, SMALLEST_PATCH, check_images, spread, store
 from hrpursuit.denoising.noise import sigma_of
+from hrpursuit.denoising.options import check_patch_size, check_run, check_sigma, is_number, seed_from
 from hrpursuit.denoising.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
 from hrpursuit.denoising.plain import denoise_patches
 from hrpursuit.denoising.poisson import Anscombe
@@ -114,10 +114,12 @@ def denoise(
     >>> bool(error < 5)
     True
     """
-    _check_options(sigma, mode, patch_size, noise, gain, n_jobs, progress)
-    patch_size = int(patch_size)  # squares of numpy's small integers overflow
+    _check_noise(mode, noise, gain)
+    check_sigma(sigma, "estimates it")
+    check_run(n_jobs, progress)
+    patch_size = check_patch_size(patch_size, SMALLEST_PATCH, LARGEST_PATCH)
     images = check_images(image, channel_axis, patch_size)
-    seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
+    seed = seed_from(random_state)
     room = images.room()
     cut = tiles(*images.pixels.shape[2:])
     n_tiles, n_done = len(images.pixels) * len(cut), 0
@@ -247,33 +249,12 @@ def _compile(mode: str) -> None:
             denoise_patches(planes, 1.0, 8, 0)
 
 
-def _check_options(sigma: Any, mode: Any, patch_size: Any, noise: Any, gain: Any, n_jobs: Any, progress: Any) -> None:
+def _check_noise(mode: Any, noise: Any, gain: Any) -> None:
     if mode not in MODES:
         raise ValueError(f'mode must be "best", "fast" or "paper"; got {mode!r}.')
     if noise not in ("gaussian", "poisson"):
         raise ValueError(f'noise must be "gaussian" or "poisson"; got {noise!r}.')
-    if not _is(patch_size, Integral):
-        raise TypeError(f"patch_size must be a whole number; got {patch_size!r}.")
-    if not SMALLEST_PATCH <= patch_size <= LARGEST_PATCH:
-        raise ValueError(f"patch_size must be {SMALLEST_PATCH} to {LARGEST_PATCH} pixels; got {patch_size}.")
-    if sigma is not None and not _is(sigma, Real):
-        raise TypeError(
-            f"sigma must be one number, the standard deviation of the noise in the unit of the image, or None; got "
-            f"{sigma!r}."
-        )
-    if sigma is not None and not 0 <= sigma < np.inf:
-        raise ValueError(f"sigma must be finite and not negative; got {sigma}. None estimates it.")
-    if not _is(gain, Real):
+    if not is_number(gain, Real):
         raise TypeError(f"gain must be a number, what one count adds to a pixel; got {gain!r}.")
     if not 0 < gain < np.inf:
         raise ValueError(f"gain must be positive and finite; got {gain}.")
-    if n_jobs is not None and not _is(n_jobs, Integral):
-        raise TypeError(f"n_jobs must be a whole number or None; got {n_jobs!r}.")
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0; pass 1 for one tile at a time, -1 for one for each core.")
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be callable with the numbers of tiles done and of all tiles; got {progress!r}.")
-
-
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))

@@ -2,19 +2,19 @@
 
 from collections.abc import Callable
 from functools import lru_cache
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import check_random_state
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.denoising.channels import across_channels
 from hrpursuit.denoising.denoise import denoise
 from hrpursuit.denoising.filling import Filler, Missing
 from hrpursuit.denoising.images import check_images, store
+from hrpursuit.denoising.options import check_patch_size, check_run, check_sigma, seed_from
 from hrpursuit.estimators.compilation import announced
 
 _SMALLEST, _LARGEST = 2, 16  # patches
@@ -90,20 +90,22 @@ def inpaint(
     >>> bool(np.abs(filled - image)[mask].mean() < 5)
     True
     """
-    _check_options(sigma, patch_size, n_jobs, progress)
+    check_sigma(sigma, "leaves observed pixels as they are")
+    check_run(n_jobs, progress)
+    patch_size = check_patch_size(patch_size, _SMALLEST, _LARGEST)
     array, missing = _missing_pixels(image, mask, channel_axis)
     clean = np.array(array)
     clean[missing] = 0  # what stands there may be what no image may have
     images = check_images(clean, channel_axis, patch_size)
     gaps = check_images(missing.view(np.uint8), channel_axis, patch_size).pixels.astype(bool)
     _check_observed(gaps)
-    seed = int(check_random_state(0 if random_state is None else random_state).randint(2**31 - 1))
+    seed = seed_from(random_state)
     n_threads = int(joblib.effective_n_jobs(n_jobs))
     room = images.room()
     _compile()
     with one_blas_thread():
         for pixels, missing, out in zip(images.pixels, gaps, room, strict=True):
-            _fill(pixels, missing, out, float(sigma or 0), int(patch_size), seed, n_threads, progress)
+            _fill(pixels, missing, out, float(sigma or 0), patch_size, seed, n_threads, progress)
     return images.as_given(room)
 
 
@@ -206,26 +208,3 @@ def _compile() -> None:
     planes = np.random.default_rng(0).standard_normal((1, 12, 12)).astype(np.float32)
     with announced("the kernels of inpainting", "some seconds"):
         Filler(4, True, 0.0, 0, 1).fill(planes, planes > 1)
-
-
-def _check_options(sigma: Any, patch_size: Any, n_jobs: Any, progress: Any) -> None:
-    if not _is(patch_size, Integral):
-        raise TypeError(f"patch_size must be a whole number; got {patch_size!r}.")
-    if not _SMALLEST <= patch_size <= _LARGEST:
-        raise ValueError(f"patch_size must be {_SMALLEST} to {_LARGEST} pixels; got {patch_size}.")
-    if sigma is not None and not _is(sigma, Real):
-        raise TypeError(f"sigma must be a number, the standard deviation of the noise, or None; got {sigma!r}.")
-    if sigma is not None and not 0 <= sigma < np.inf:
-        raise ValueError(
-            f"sigma must be finite and not negative; got {sigma}. None leaves observed pixels as they are."
-        )
-    if n_jobs is not None and not _is(n_jobs, Integral):
-        raise TypeError(f"n_jobs must be a whole number or None; got {n_jobs!r}.")
-    if n_jobs == 0:
-        raise ValueError("n_jobs must not be 0; pass 1 for one tile at a time, -1 for one for each core.")
-    if progress is not None and not callable(progress):
-        raise TypeError(f"progress must be callable with the numbers of tiles done and of all tiles; got {progress!r}.")
-
-
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind) and not isinstance(value, (bool, np.bool_))
