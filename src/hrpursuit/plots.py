@@ -124,7 +124,7 @@ def plot_atoms(atoms: np.ndarray, usage: np.ndarray | None = None, title: str = 
     figure : matplotlib.figure.Figure
     """
     atoms = np.asarray(atoms, dtype=np.float64)
-    if atoms.ndim not in (3, 4) or (atoms.ndim == 4 and atoms.shape[3] != 3):
+    if atoms.ndim not in (3, 4) or (atoms.ndim == 4 and atoms.shape[3] != 3) or atoms.size == 0:
         raise ValueError(
             "atoms must have shape (n_atoms, height, width), or with three channels last; got "
             f"{atoms.shape}. PatchHRP.atoms_ has such atoms."

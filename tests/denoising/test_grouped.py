@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.denoising.grouped import denoise_in_groups
+from hrpursuit.denoising.grouped import denoise_in_groups, passes
 from hrpursuit.denoising.grouped.dictionaries import dictionaries_of_classes, haar
 from hrpursuit.denoising.grouped.matching import find_groups
 from hrpursuit.denoising.grouped.shrinkage import autocorrelations, keep_strong, shrink_by_pilot
@@ -200,6 +200,26 @@ def test_any_size(shape, size):
     assert result.shape == shape
     assert np.isfinite(result).all()
     assert result.std() < noise.std()
+
+
+def test_codes_of_large_patches_are_computed_in_parts(monkeypatch):
+    noisy = (edges(100, 60) + picture(100, 60))[None]
+
+    def denoised():
+        sizes = []
+
+        def threshold(*args):
+            found = passes._threshold(*args)
+            sizes.append(found[0].size)
+            return found
+
+        return passes._by_direction(noisy, noisy, 12, 3, 0, threshold), max(sizes)
+
+    whole, most = denoised()
+    monkeypatch.setattr(passes, "_MOST_CODES", most // 8)
+    parts, most_of_part = denoised()
+    assert most_of_part < most / 2  # patches near the border of a part are in both
+    assert_allclose(parts, whole, atol=0.1)
 
 
 def test_result_goes_with_unit_and_offset_and_the_seed_is_all_its_chance():

@@ -24,6 +24,7 @@ _N_DIRECTIONS = 6
 _FLAT = 0.02  # in variances of the noise, for the structure tensor
 _N_MEMBERS, _N_MEMBERS_OF_SUBSPACE = 16, 32
 _STRIDE, _WIDE_STRIDE = 3, 4
+_MOST_CODES = 2**25  # at a time; more than a tile has, unless its patches are larger than 10 x 10
 
 Planes = NDArray[np.float32]
 #: Noisy plane, pilot, groups and atoms to codes of patches, summed over groups with weights; the weights; the corners.
@@ -76,9 +77,11 @@ def _by_direction(planes: Planes, pilots: Planes, size: int, stride: int, seed: 
         for own, atoms in zip(classes, dictionaries_of_classes(pilot, classes, size, _LEARN, seed), strict=True):
             if len(own) == 0:
                 continue
-            sums, own_weights, corners = shrink(plane, pilot, own, atoms)
-            add_patches(total, sums @ atoms, corners, size)
-            weights.ravel()[corners] += own_weights
+            n_parts = -(-min(own.size, weights.size) * size**2 // _MOST_CODES)
+            for part in np.array_split(own, n_parts):
+                sums, own_weights, corners = shrink(plane, pilot, part, atoms)
+                add_patches(total, sums @ atoms, corners, size)
+                weights.ravel()[corners] += own_weights
         results.append(total / weight_of_pixels(weights, size))
     return np.stack(results)
 
