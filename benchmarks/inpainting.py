@@ -83,6 +83,7 @@ def rows(names, means):
             *(f"{decibels[method].mean():.2f}" for method in METHODS),
             *(f"{gain.mean():+.2f} ({gain.min():+.2f} to {gain.max():+.2f})" for gain in gains.values()),
             *(f"{np.mean([s for _, s in found[method]]):.1f}" for method in METHODS),
+            ", ".join(name for name, gain in zip(names, gains["biharmonic"], strict=True) if gain < 0) or "none",
         )
 
 
@@ -120,7 +121,7 @@ def main():
     print(f"\nPSNR on the missing pixels in dB, mean over {len(names)} photographs ({', '.join(names)});")
     print("what inpaint gains, with the least and most; CPU seconds of an image")
     heads = ["missing".rjust(20), *METHODS, "gain on biharmonic".rjust(27), "gain on linear".rjust(27)]
-    table([*heads, *(f"s, {method}" for method in METHODS)], rows(names, means))
+    table([*heads, *(f"s, {method}" for method in METHODS), "below biharmonic on"], rows(names, means))
     for method in ("biharmonic", "linear"):
         print(f"above {method} in the mean for every kind: {verdict(all(m[method] > 0 for m in means.values()))}")
 

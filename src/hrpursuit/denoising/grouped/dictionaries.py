@@ -10,7 +10,7 @@ from hrpursuit.denoising.patches import Plane, patches_at
 
 Groups = NDArray[np.int32]
 
-_N_ROWS, _N_ROWS_OF_CLASS = 8000, 4000  # most rows to learn from
+_N_ROWS, _N_ROWS_OF_CLASS = 4000, 2000  # most rows to learn from
 _FEWEST_GROUPS = 100  # below, a class has the dictionary of all
 
 
