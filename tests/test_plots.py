@@ -19,6 +19,8 @@ def test_atoms_are_drawn_most_used_first(shape):
 
 
 def test_what_is_no_atoms_is_refused():
+    with pytest.raises(ValueError, match=r"atoms must have shape .*got \(0, 4, 4\)"):
+        plot_atoms(np.empty((0, 4, 4)))
     with pytest.raises(ValueError, match="atoms must have shape"):
         plot_atoms(np.eye(4))
     with pytest.raises(ValueError, match="usage must have one number for each of 4 atoms"):
