@@ -32,7 +32,8 @@ def test_readme_gives_the_two_commands_that_ci_runs():
 
 def test_readme_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for example, expected in zip(blocks("python"), (r"certified sparse", r"^\d+ 2\.0$", r"^25\.\d [67]\.\d$"), strict=True):
+    printed = (r"certified sparse", r"^\d+ 2\.0$", r"^25\.\d [67]\.\d$")
+    for example, expected in zip(blocks("python"), printed, strict=True):
         assert len([line for line in example.splitlines() if line.strip()]) <= 10
         exec(compile(example, "README.md", "exec"), {})
         assert re.search(expected, capsys.readouterr().out, flags=re.MULTILINE)
