@@ -182,23 +182,30 @@ class TestSeveral:
         (["grey.png", "-o", "y.gif"], 1, "expected a name that ends in .png, .jpg, .jpeg, .tif or .tiff; got '.gif'"),
         (["grey.png", "-o", "nowhere/y.png"], 1, "the folder nowhere does not exist"),
         (["deep.tif", "-o", "y.jpg"], 1, "JPEG cannot hold 16-bit grey images"),
-        (["grey.png", "sub/grey.png", "-o", "new/"], 1, "two of the images are named grey.png"),
+        (["grey.png", "sub/grey.png", "-o", "new/"], 1, "2 of the images are named grey.png"),
+        (["grey.png", "colour.png", "-o", "notes"], 1, "notes is a file; give -o a folder"),
+        (["sub/grey.png", "colour.png", "-o", "./"], 1, "is also read"),
+        (["nothing.png", "-o", "new/sub/"], 1, "nothing.png does not exist"),
+        (["grey.png", "-o", "new/", "--compare", "c.gif"], 1, "expected a name that ends in .png, .svg or .pdf"),
         (["grey.png", "colour.png", "-o", "y.png"], 2, "several images go into a folder"),
         (["grey.png", "colour.png", "-o", "sub", "--compare", "c.png"], 2, "--compare draws one image; got 2"),
         (["grey.png", "-o", "y.png", "--compare", "c.gif"], 1, "expected a name that ends in .png, .svg or .pdf"),
         (["grey.png", "-o", "y.png", "--compare", "y.png"], 1, "y.png is where the image itself goes"),
         (["grey.png", "-o", "y.png", "--gain", "2"], 2, "--gain is of --noise poisson"),
         (["grey.png", "-o", "y.png", "--sigma", "-1"], 2, "--sigma"),
-        (["grey.png", "-o", "y.png", "--sigma", "nan"], 1, "sigma"),
+        (["grey.png", "-o", "y.png", "--sigma", "nan"], 2, "'--sigma': nan is not a finite number"),
+        (["grey.png", "-o", "y.png", "--sigma", "abc"], 2, "'--sigma': 'abc' is not a valid float"),
+        (["grey.png", "-o", "y.png", "--noise", "poisson", "--gain", "inf"], 2, "'--gain': inf is not a finite number"),
         (["grey.png", "-o", "y.png", "--patch-size", "200"], 2, "--patch-size"),
-        (["tiny.tif", "-o", "y.tif"], 1, "tiny.tif: "),
+        (["tiny.tif", "-o", "y.tif"], 1, "tiny.tif: 5 x 5 pixels are less than a patch, 8 x 8; --patch-size"),
         (["gaps.tif", "-o", "y.tif"], 1, "gaps.tif: image must be finite"),
         (["grey.png"], 2, "--out"),
         (["-o", "y.png"], 2, "IMAGES"),
     ],
 )
 def test_one_line_says_what_is_wrong(folder, capsys, arguments, code, why):
-    (folder / "notes.txt").write_text("no image")
+    for name in ("notes", "notes.txt"):
+        (folder / name).write_text("no image")
     (folder / "sub").mkdir()
     Image.fromarray(noisy(GREY)).save("sub/grey.png")
     tifffile.imwrite("deep.tif", GREY.astype(np.uint16))
