@@ -1,9 +1,6 @@
 """hrpursuit denoise as a user calls it, on real files."""
 
 import json
-import os
-import pty
-import subprocess
 import sys
 
 import imagecodecs
@@ -18,7 +15,6 @@ from hrpursuit.cli.main import run
 from hrpursuit.denoising import denoise, estimate_sigma
 from hrpursuit.plots import plot_denoised
 
-COMMAND = [sys.executable, "-c", "from hrpursuit.cli import main; main()"]
 SIGMA = 20.0
 GREY = camera()[90:170, 180:270]
 COLOUR = astronaut()[60:120, 180:250]
@@ -260,26 +256,22 @@ class TestPicture:
             plot_denoised(GREY, COLOUR)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_progress_on_a_terminal_only(folder, capsys):
-    tifffile.imwrite("x.tif", np.stack([noisy(GREY)] * 4), photometric="minisblack")
-    arguments = ["x.tif", "-o", "y.tif", "--mode", "fast"]
-    assert command(*arguments) == 0
-    assert "denoise x.tif" not in capsys.readouterr().err
-    leader, follower = pty.openpty()
-    with subprocess.Popen([*COMMAND, "denoise", *arguments], stderr=follower, stdout=subprocess.DEVNULL) as process:
-        os.close(follower)
-        shown = b""
-        while True:
-            try:
-                chunk = os.read(leader, 4096)
-            except OSError:
-                break
-            if not chunk:
-                break
-            shown += chunk
-    os.close(leader)
-    assert process.returncode == 0
-    assert b"denoise x.tif" in shown
-    assert b"4/4" in shown
-    assert b"left" in shown
+class TestTerminal:
+    def test_progress_there_only(self, folder, capsys, on_terminal):
+        tifffile.imwrite("x.tif", np.stack([noisy(GREY)] * 4), photometric="minisblack")
+        arguments = ["x.tif", "-o", "y.tif", "--mode", "fast"]
+        assert command(*arguments) == 0
+        assert "denoise x.tif" not in capsys.readouterr().err
+        code, shown = on_terminal("denoise", *arguments)
+        assert code == 0
+        for words in ("denoise x.tif", "4/4", "left"):
+            assert words in shown
+
+    def test_interrupted_in_the_middle(self, folder, on_terminal):
+        tifffile.imwrite("x.tif", np.stack([noisy(GREY)] * 60), photometric="minisblack")
+        before = sorted(folder.iterdir())
+        options = ["--mode", "fast", "--sigma", SIGMA, "--jobs", 1]
+        code, shown = on_terminal("denoise", "x.tif", "-o", "y.tif", *options, interrupt_at="2/60")
+        assert code == 130
+        assert shown.endswith("hrpursuit: interrupted\r\n")
+        assert sorted(folder.iterdir()) == before
