@@ -2,7 +2,7 @@
 
 python benchmarks/inpainting.py [--tuning] [--memory 3]
 
---tuning takes the photographs that settings were chosen on; --memory a single one in colour, of so many million pixels.
+The photographs are those that denoising is judged on.
 """
 
 import argparse
@@ -107,14 +107,14 @@ def large(millions):
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--tuning", action="store_true")
-    parser.add_argument("--memory", type=float)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--tuning", action="store_true", help="the photographs that settings were chosen on")
+    parser.add_argument("--memory", type=float, metavar="N", help="a single one in colour, of N million pixels")
     args = parser.parse_args()
     describe_machine()
     warm_up = np.arange(256.0).reshape(16, 16)
     inpaint(warm_up, warm_up % 3 == 0)  # compiles
-    if args.memory:
+    if args.memory is not None:
         large(args.memory)
         return
     names, means = TUNING if args.tuning else JUDGED, {}

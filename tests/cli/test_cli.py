@@ -1,8 +1,6 @@
 """The commands as a user calls them, on real files."""
 
 import json
-import os
-import pty
 import subprocess
 import sys
 
@@ -369,29 +367,15 @@ class TestErrors:
         )
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_progress_bar_on_a_terminal_only(tmp_path):
-    rng = np.random.default_rng(0)
-    np.save(tmp_path / "x.npy", rng.laplace(size=(3000, 40)))
-    command = [sys.executable, "-c", "from hrpursuit.cli import main; main()", "fit", "x.npy", "-o", "m.npz"]
-    quiet = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    assert "plane search" not in quiet.stderr
-    leader, follower = pty.openpty()
-    with subprocess.Popen(command, cwd=tmp_path, stderr=follower, stdout=subprocess.DEVNULL) as process:
-        os.close(follower)
-        shown = b""
-        while True:
-            try:
-                chunk = os.read(leader, 4096)
-            except OSError:
-                break
-            if not chunk:
-                break
-            shown += chunk
-    os.close(leader)
-    assert process.returncode == 0
-    assert b"plane search" in shown
-    assert b"Stage Two" in shown or b"Stage One" in shown
+def test_progress_bar_on_a_terminal_only(tmp_path, capsys, on_terminal):
+    np.save(tmp_path / "x.npy", np.random.default_rng(0).laplace(size=(3000, 40)))
+    command = ["fit", str(tmp_path / "x.npy"), "-o", str(tmp_path / "m.npz")]
+    assert run(command) == 0
+    assert "plane search" not in capsys.readouterr().err
+    code, shown = on_terminal(*command)
+    assert code == 0
+    assert "plane search" in shown
+    assert "Stage Two" in shown or "Stage One" in shown
 
 
 def test_without_pyarrow_it_says_what_reads_tables(tmp_path):

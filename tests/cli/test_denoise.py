@@ -1,9 +1,6 @@
 """hrpursuit denoise as a user calls it, on real files."""
 
 import json
-import os
-import pty
-import subprocess
 import sys
 
 import imagecodecs
@@ -18,7 +15,6 @@ from hrpursuit.cli.main import run
 from hrpursuit.denoising import denoise, estimate_sigma
 from hrpursuit.plots import plot_denoised
 
-COMMAND = [sys.executable, "-c", "from hrpursuit.cli import main; main()"]
 SIGMA = 20.0
 GREY = camera()[90:170, 180:270]
 COLOUR = astronaut()[60:120, 180:250]
@@ -182,23 +178,30 @@ class TestSeveral:
         (["grey.png", "-o", "y.gif"], 1, "expected a name that ends in .png, .jpg, .jpeg, .tif or .tiff; got '.gif'"),
         (["grey.png", "-o", "nowhere/y.png"], 1, "the folder nowhere does not exist"),
         (["deep.tif", "-o", "y.jpg"], 1, "JPEG cannot hold 16-bit grey images"),
-        (["grey.png", "sub/grey.png", "-o", "new/"], 1, "two of the images are named grey.png"),
+        (["grey.png", "sub/grey.png", "-o", "new/"], 1, "2 of the images are named grey.png"),
+        (["grey.png", "colour.png", "-o", "notes"], 1, "notes is a file; give -o a folder"),
+        (["sub/grey.png", "colour.png", "-o", "./"], 1, "is also read"),
+        (["nothing.png", "-o", "new/sub/"], 1, "nothing.png does not exist"),
+        (["grey.png", "-o", "new/", "--compare", "c.gif"], 1, "expected a name that ends in .png, .svg or .pdf"),
         (["grey.png", "colour.png", "-o", "y.png"], 2, "several images go into a folder"),
         (["grey.png", "colour.png", "-o", "sub", "--compare", "c.png"], 2, "--compare draws one image; got 2"),
         (["grey.png", "-o", "y.png", "--compare", "c.gif"], 1, "expected a name that ends in .png, .svg or .pdf"),
         (["grey.png", "-o", "y.png", "--compare", "y.png"], 1, "y.png is where the image itself goes"),
         (["grey.png", "-o", "y.png", "--gain", "2"], 2, "--gain is of --noise poisson"),
         (["grey.png", "-o", "y.png", "--sigma", "-1"], 2, "--sigma"),
-        (["grey.png", "-o", "y.png", "--sigma", "nan"], 1, "sigma"),
+        (["grey.png", "-o", "y.png", "--sigma", "nan"], 2, "'--sigma': nan is not a finite number"),
+        (["grey.png", "-o", "y.png", "--sigma", "abc"], 2, "'--sigma': 'abc' is not a valid float"),
+        (["grey.png", "-o", "y.png", "--noise", "poisson", "--gain", "inf"], 2, "'--gain': inf is not a finite number"),
         (["grey.png", "-o", "y.png", "--patch-size", "200"], 2, "--patch-size"),
-        (["tiny.tif", "-o", "y.tif"], 1, "tiny.tif: "),
+        (["tiny.tif", "-o", "y.tif"], 1, "tiny.tif: 5 x 5 pixels are less than a patch, 8 x 8; --patch-size"),
         (["gaps.tif", "-o", "y.tif"], 1, "gaps.tif: image must be finite"),
         (["grey.png"], 2, "--out"),
         (["-o", "y.png"], 2, "IMAGES"),
     ],
 )
 def test_one_line_says_what_is_wrong(folder, capsys, arguments, code, why):
-    (folder / "notes.txt").write_text("no image")
+    for name in ("notes", "notes.txt"):
+        (folder / name).write_text("no image")
     (folder / "sub").mkdir()
     Image.fromarray(noisy(GREY)).save("sub/grey.png")
     tifffile.imwrite("deep.tif", GREY.astype(np.uint16))
@@ -253,26 +256,22 @@ class TestPicture:
             plot_denoised(GREY, COLOUR)
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-def test_progress_on_a_terminal_only(folder, capsys):
-    tifffile.imwrite("x.tif", np.stack([noisy(GREY)] * 4), photometric="minisblack")
-    arguments = ["x.tif", "-o", "y.tif", "--mode", "fast"]
-    assert command(*arguments) == 0
-    assert "denoise x.tif" not in capsys.readouterr().err
-    leader, follower = pty.openpty()
-    with subprocess.Popen([*COMMAND, "denoise", *arguments], stderr=follower, stdout=subprocess.DEVNULL) as process:
-        os.close(follower)
-        shown = b""
-        while True:
-            try:
-                chunk = os.read(leader, 4096)
-            except OSError:
-                break
-            if not chunk:
-                break
-            shown += chunk
-    os.close(leader)
-    assert process.returncode == 0
-    assert b"denoise x.tif" in shown
-    assert b"4/4" in shown
-    assert b"left" in shown
+class TestTerminal:
+    def test_progress_there_only(self, folder, capsys, on_terminal):
+        tifffile.imwrite("x.tif", np.stack([noisy(GREY)] * 4), photometric="minisblack")
+        arguments = ["x.tif", "-o", "y.tif", "--mode", "fast"]
+        assert command(*arguments) == 0
+        assert "denoise x.tif" not in capsys.readouterr().err
+        code, shown = on_terminal("denoise", *arguments)
+        assert code == 0
+        for words in ("denoise x.tif", "4/4", "left"):
+            assert words in shown
+
+    def test_interrupted_in_the_middle(self, folder, on_terminal):
+        tifffile.imwrite("x.tif", np.stack([noisy(GREY)] * 60), photometric="minisblack")
+        before = sorted(folder.iterdir())
+        options = ["--mode", "fast", "--sigma", SIGMA, "--jobs", 1]
+        code, shown = on_terminal("denoise", "x.tif", "-o", "y.tif", *options, interrupt_at="2/60")
+        assert code == 130
+        assert shown.endswith("hrpursuit: interrupted\r\n")
+        assert sorted(folder.iterdir()) == before

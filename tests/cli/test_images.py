@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tifffile
 from numpy.testing import assert_allclose, assert_array_equal
-from PIL import Image, ImageCms, ImageOps, PngImagePlugin
+from PIL import Image, ImageCms, ImageOps, PngImagePlugin, TiffImagePlugin
 
 from hrpursuit.cli.image_formats.picture import EXIF_MARK, orientation, upright
 from hrpursuit.cli.images import read_image, write_image
@@ -114,6 +114,15 @@ class TestJPEG:
         with Image.open(again(path, tmp_path / "y.jpg")) as image:
             assert image.mode == "RGB"
 
+    def test_exif_that_is_too_long_for_it(self, tmp_path):
+        tags = Image.Exif()
+        tags[274], tags[270] = 6, "long " * 20_000
+        Image.fromarray(some((20, 31))).save(tmp_path / "x.png", exif=tags)
+        with pytest.warns(UserWarning, match=r"y\.jpg: of the EXIF data only the orientation is kept in JPEG"):
+            out = again(tmp_path / "x.png", tmp_path / "y.jpg")
+        with Image.open(out) as image:
+            assert dict(image.getexif()) == {274: 6}
+
     def test_the_first_of_several_pictures(self, tmp_path):
         images = [Image.fromarray(some((20, 31, 3), seed=seed)) for seed in (0, 1)]
         images[0].save(tmp_path / "x.jpg", "MPO", save_all=True, append_images=images[1:])
@@ -155,6 +164,43 @@ class TestTIFF:
             assert page.description == "a test"
             assert [page.tags[code].value for code in (274, 282, 283, 296, 315)] == [
                 6, (600, 1), (300, 1), 3, "somebody"]  # fmt: skip
+
+    def test_texts_beyond_ascii_and_the_place_on_earth(self, tmp_path):
+        tags = [(33432, "s", 0, "\N{COPYRIGHT SIGN} Jörg".encode(), True), (700, "B", 6, b"<xmp/>", True)]
+        tags += [(33550, "d", 3, (10.0, 10.0, 0.0), True), (34735, "H", 4, (1, 1, 0, 0), True)]
+        tifffile.imwrite(tmp_path / "x.tif", some((20, 31)), description="µm".encode(), metadata=None, extratags=tags)
+        with tifffile.TiffFile(again(tmp_path / "x.tif", tmp_path / "y.tif")) as file:
+            page = file.pages[0]
+            assert page.description == "µm"
+            assert [page.tags[code].value for code in (33432, 700, 33550, 34735)] == [
+                "\N{COPYRIGHT SIGN} Jörg", b"<xmp/>", (10.0, 10.0, 0.0), (1, 1, 0, 0)]  # fmt: skip
+
+    def test_exif_that_is_lost_is_said(self, tmp_path):
+        tags = TiffImagePlugin.ImageFileDirectory_v2()
+        tags[34665] = {33434: 0.01}  # time of exposure
+        Image.fromarray(some((20, 31))).save(tmp_path / "x.tif", tiffinfo=tags)
+        with pytest.warns(UserWarning, match=r"x\.tif: of the EXIF data only the orientation is kept"):
+            read_image(tmp_path / "x.tif")
+
+    def test_four_bits_become_eight_and_twelve_keep_their_values(self, tmp_path):
+        samples = some((20, 32))
+        tifffile.imwrite(tmp_path / "x.tif", samples >> 4, bitspersample=4, photometric="minisblack")
+        with pytest.warns(UserWarning, match="has 4 bits a pixel; it is denoised and written with 8"):
+            assert_array_equal(read_image(tmp_path / "x.tif").pixels[0], (samples >> 4) * 17)
+        deep = some((20, 32), "uint16") >> 4
+        tifffile.imwrite(tmp_path / "x.tif", deep, bitspersample=12, photometric="minisblack")
+        with pytest.warns(UserWarning, match="has 12 bits a pixel; it is written with 16, of the same values"):
+            assert_array_equal(read_image(tmp_path / "x.tif").pixels[0], deep)
+
+    @pytest.mark.parametrize(("name", "dots"), [("y.jpg", 254_000), ("y.png", 400_000_000)])
+    def test_dots_of_a_microscope_are_left_out_where_they_do_not_fit(self, tmp_path, name, dots):
+        tifffile.imwrite(tmp_path / "x.tif", some((20, 31)), resolution=(dots, dots), resolutionunit="INCH")
+        with pytest.warns(UserWarning, match=f"cannot hold {dots:,} dots an inch"):
+            out = again(tmp_path / "x.tif", tmp_path / name)
+        with Image.open(out) as image:
+            assert "dpi" not in image.info
+        with tifffile.TiffFile(again(tmp_path / "x.tif", tmp_path / "y.tif")) as file:
+            assert file.pages[0].tags[282].value == (dots, 1)
 
     @pytest.mark.parametrize("how", ["plain", "imagej", "planes", "rgb"])
     def test_stacks_keep_their_axes(self, tmp_path, how):

@@ -1,5 +1,7 @@
 """Estimates of the noise level, and noise of counting."""
 
+import io
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -63,6 +65,25 @@ def test_clean_pictures_have_next_to_no_noise():
     camera = skimage_data.camera()
     assert estimate_sigma(camera) < 1.5
     assert np.abs(denoise(camera[:200, :200], mode="fast").astype(int) - camera[:200, :200]).mean() < 1
+
+
+@pytest.mark.parametrize(("subsampling", "bounds"), [(0, (22, 28)), (2, (22, 32))])
+def test_colours_that_a_jpeg_file_has_coarser_do_not_hide_the_noise(subsampling, bounds):
+    image = pytest.importorskip("PIL.Image", reason='needs Pillow: pip install ".[images]"')
+    clean = skimage_data.chelsea()[:256, :256]
+    noisy = np.clip(np.rint(clean + 25 * np.random.default_rng(0).standard_normal(clean.shape)), 0, 255)
+    file = io.BytesIO()
+    image.fromarray(noisy.astype(np.uint8)).save(file, "JPEG", quality=90, subsampling=subsampling)
+    found = np.asarray(image.open(file))
+    assert bounds[0] < estimate_sigma(found, channel_axis=-1) < bounds[1]
+    assert psnr(denoise(found, mode="fast", channel_axis=-1), clean) > psnr(found, clean) + 5
+
+
+def test_grey_images_saved_as_rgb():
+    noisy = skimage_data.camera()[::2, ::2] + 10 * np.random.default_rng(0).standard_normal((256, 256))
+    # of noise that is the same in three channels all is in their sum
+    found = estimate_sigma(np.dstack([noisy] * 3), channel_axis=-1)
+    np.testing.assert_allclose(found, np.sqrt(3) * estimate_sigma(noisy))
 
 
 def test_blank_and_clipped_areas_do_not_count():

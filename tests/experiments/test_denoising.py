@@ -1,6 +1,7 @@
 """Denoising of photographs: where they come from, what each method makes of them, what is said of the results."""
 
 import socket
+import sys
 from importlib.util import find_spec
 
 import numpy as np
@@ -18,6 +19,7 @@ from hrpursuit.experiments.denoisers import DENOISERS, SHOWN, SIGMAS, installed,
 from hrpursuit.experiments.experiment import Settings
 from hrpursuit.experiments.patch_denoisers import HARD, cosines, ksvd, redundant_cosines
 from hrpursuit.experiments.photographs import COLOURED, JUDGED, TUNING, noisy_photograph, photograph
+from hrpursuit.experiments.registry import find
 
 GAIN = {"learner": 1.5, "wavelet": 2.0}  # dB over the noisy image, at the least; 4 for the others
 
@@ -122,6 +124,12 @@ class TestDenoisers:
         assert np.linalg.matrix_rank(atoms) == 64
         noisy = 100 + 20 * rng.standard_normal((64, 64))
         assert np.sqrt(np.mean((ksvd(noisy, 20) - 100) ** 2)) < 0.25 * 20
+
+    @pytest.mark.parametrize(("absent", "name"), [("skimage", "scikit-image"), ("pywt", "PyWavelets")])
+    def test_what_is_missing_is_said_before_the_work(self, monkeypatch, absent, name):
+        monkeypatch.setitem(sys.modules, absent, None)
+        with pytest.raises(ImportError, match=rf"need {name}, .*hrpursuit\[experiments\]\", or {name}\."):
+            find("denoising")
 
     def test_bm3d_is_left_out_where_it_is_not_installed(self, no_bm3d):
         assert "bm3d" not in installed()

@@ -1,8 +1,11 @@
 """hrpursuit denoise: images without their noise."""
 
+import math
 import os
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -28,11 +31,17 @@ EXIT_NONE = 1  # of several images
 _MOST_JOBS = 4  # by default: each needs the memory of a tile
 
 
+def _finite(context: click.Context, option: click.Parameter, value: float | None) -> float | None:
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a finite number.")
+    return value
+
+
 @click.command()
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, metavar="FILE|FOLDER",
               help="Where the image goes, in the format of its suffix; a folder keeps names and formats.")  # fmt: skip
-@click.option("--sigma", type=click.FloatRange(min=0), metavar="LEVELS",
+@click.option("--sigma", type=click.FloatRange(min=0), callback=_finite, metavar="LEVELS",
               help="Standard deviation of the noise in levels of the file: of 255 with 8 bits, of 65535 with 16, in "
                    "float files in their own unit. Estimated for each image by default, and printed.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["best", "fast", "paper"]), default="best", show_default=True,
@@ -41,7 +50,8 @@ _MOST_JOBS = 4  # by default: each needs the memory of a tile
               help="Pixels a side.")  # fmt: skip
 @click.option("--noise", type=click.Choice(["gaussian", "poisson"]), default="gaussian", show_default=True,
               help="poisson: of counted photons; --sigma is then the noise of the readout, 0 by default.")  # fmt: skip
-@click.option("--gain", type=click.FloatRange(min=0, min_open=True), help="Levels a photon, with --noise poisson.")
+@click.option("--gain", type=click.FloatRange(min=0, min_open=True), callback=_finite,
+              help="Levels a photon, with --noise poisson; 1 by default.")  # fmt: skip
 @click.option("--jobs", type=click.IntRange(min=1),
               help=f"Tiles or pages at a time; by default as many as cores, at most {_MOST_JOBS}.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
@@ -64,9 +74,9 @@ def denoise(
 ) -> int:
     """Remove noise from IMAGES: PNG, JPEG or TIFF.
 
-    Grey, RGB, 8 and 16 bits, float TIFF; type and size stay. Alpha, colour profile, EXIF with its orientation and dots
-    an inch are kept. Each page of a TIFF file is denoised alone. Several images go into a folder, under their names:
-    hrpursuit denoise *.png -o clean/
+    Grey, RGB, 8 and 16 bits, float TIFF; type and size stay. Alpha, colour profile, orientation and dots an inch are
+    kept, and EXIF, but not in TIFF. Each page of a TIFF file is denoised alone. Several images go into a folder, under
+    their names: hrpursuit denoise *.png -o clean/
 
     Needs the extra `images`: pip install "hrpursuit[cli,images]".
     """
@@ -74,11 +84,26 @@ def denoise(
         raise click.UsageError("--gain is of --noise poisson.")
     if compare is not None and len(images) > 1:
         raise click.UsageError(f"--compare draws one image; got {len(images)}.")
-    targets = _targets(images, out)
-    if compare is not None:
-        _check_compare(compare, images[0], targets[0])
     settings: dict[str, Any] = {"mode": mode, "patch_size": patch_size, "noise": noise, "gain": gain or 1.0}
     settings |= {"n_jobs": jobs or min(_MOST_JOBS, joblib.cpu_count()), "random_state": seed}
+    folder = _folder(images, out)
+    with nullcontext() if folder is None else _made(folder):
+        targets = [Path(out)] if folder is None else [folder / image.name for image in images]
+        _check_targets(images, targets)
+        if compare is not None:
+            _check_compare(compare, images[0], targets[0])
+        return _denoise_files(images, targets, sigma, settings, compare, as_json)
+
+
+def _denoise_files(
+    images: Sequence[Path],
+    targets: Sequence[Path],
+    sigma: float | None,
+    settings: dict[str, Any],
+    compare: Path | None,
+    as_json: bool,
+) -> int:
+    """One after the other, with a line or an error for each; gives the exit code."""
     reports = []
     n_failed = 0
     for image, target in zip(images, targets, strict=True):
@@ -101,24 +126,41 @@ def denoise(
     return EXIT_SOME_FAILED if reports else EXIT_NONE
 
 
-def _targets(images: tuple[Path, ...], out: str) -> list[Path]:
-    """Where the images go; whatever speaks against it is said before the work."""
+def _folder(images: Sequence[Path], out: str) -> Path | None:
+    """Where the images go under their names; None where `out` is the name of the only one."""
     target = Path(out)
     is_folder = target.is_dir() or out.endswith(("/", os.sep))
     if len(images) == 1 and not is_folder:
-        check_image_output(target, images[0])
-        return [target]
+        return None
     if not is_folder and target.suffix:
         raise click.UsageError(f"several images go into a folder; got -o {out}. A new folder ends in /.")
-    names = [image.name for image in images]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"two of the images are named {name} and would go to the same file; denoise them apart.")
-    target.mkdir(parents=True, exist_ok=True)
-    targets = [target / name for name in names]
-    for one in targets:
-        check_image_output(one, *images)
-    return targets
+    if target.exists() and not target.is_dir():
+        raise NotADirectoryError(f"{target} is a file; give -o a folder for the images.")
+    name, n_times = Counter(image.name for image in images).most_common(1)[0]
+    if n_times > 1:
+        raise ValueError(f"{n_times} of the images are named {name} and would go to the same file; denoise them apart.")
+    return target
+
+
+@contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Make a folder and those above it; of the new ones, those that stay empty are removed at the end."""
+    new = [one for one in (folder, *folder.parents) if not one.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    finally:
+        for one in new:
+            with suppress(OSError):
+                one.rmdir()
+
+
+def _check_targets(images: Sequence[Path], targets: Sequence[Path]) -> None:
+    """Say before the work what speaks against these names."""
+    inputs = {image.resolve(): image for image in images}
+    for image, target in zip(images, targets, strict=True):
+        read_too = inputs.get(target.resolve(), image)  # of many images each is compared with two, not with all
+        check_image_output(target, image, read_too)
 
 
 def _check_compare(compare: Path, image: Path, target: Path) -> None:
@@ -133,6 +175,12 @@ def _denoise_file(
 ) -> dict[str, Any]:
     noisy = read_image(image)
     check_fits(target, noisy)
+    height, width = noisy.pixels.shape[1:3]
+    size = settings["patch_size"]
+    if min(height, width) < size:
+        raise ValueError(
+            f"{image}: {width} x {height} pixels are less than a patch, {size} x {size}; --patch-size makes it smaller."
+        )
     _compile_kernels(settings["mode"])
     start = time.perf_counter()
     with Bars(bars, stop_if_interrupted) as shown, shown.tiles(f"denoise {image.name}") as show:
@@ -145,8 +193,8 @@ def _denoise_file(
     report = {
         "image": str(image),
         "denoised": str(target),
-        "width": pixels.shape[2],
-        "height": pixels.shape[1],
+        "width": width,
+        "height": height,
         "n_pages": len(pixels),
         "layers": noisy.layers,
         "sigma": sigmas,

@@ -5,6 +5,7 @@ an inch, texts. Needs Pillow, tifffile and imagecodecs, which the extra `images`
 """
 
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,8 @@ SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".ti
 _WRITERS = {"PNG": png.write, "JPEG": jpeg.write, "TIFF": tiff.write}
 _READERS = {png.MARK: png.read, jpeg.MARK: jpeg.read, **dict.fromkeys(tiff.MARKS, tiff.read)}
 _TYPES = {"PNG": ("uint8", "uint16"), "JPEG": ("uint8",)}
+_MOST_DOTS = {"PNG": 0.0254 * (2**31 - 1), "JPEG": 2**16 - 1, "TIFF": np.inf}  # an inch
+_MOST_EXIF = 2**16 - 3  # bytes in JPEG
 
 
 def read_image(path: str | Path) -> Picture:
@@ -40,10 +43,15 @@ def write_image(path: str | Path, picture: Picture) -> None:
     """Write an image in the format of its suffix, to a file that appears whole or not at all."""
     check_fits(path, picture)
     kind = format_of(path)
-    if kind == "TIFF" and picture.kind != "TIFF" and picture.exif is not None:
-        turned = exif_with(orientation(picture.exif)) or EXIF_MARK
-        if len(picture.exif) > len(turned):
-            warnings.warn(f"{path}: of the EXIF data only the orientation is kept in TIFF.", stacklevel=2)
+    exif = picture.exif or b""
+    if (kind == "TIFF" and picture.kind != "TIFF") or (kind == "JPEG" and len(exif) > _MOST_EXIF):
+        turned = exif_with(orientation(picture.exif))
+        if len(exif) > len(turned or EXIF_MARK):
+            warnings.warn(f"{path}: of the EXIF data only the orientation is kept in {kind}.", stacklevel=2)
+        picture = replace(picture, exif=turned)
+    if picture.dpi is not None and max(picture.dpi) > _MOST_DOTS[kind]:
+        warnings.warn(f"{path}: {kind} cannot hold {max(picture.dpi):,.0f} dots an inch; left out.", stacklevel=2)
+        picture = replace(picture, dpi=None)
     with replaced_when_done(path) as temporary:
         _WRITERS[kind](temporary, picture)
 

@@ -24,6 +24,7 @@ _RMS_WITHIN_CUT = 0.8796  # rms of a unit Gaussian within two standard deviation
 _TENTH = 0.12566  # a tenth of a unit Gaussian lies within this distance from zero
 _CLIPPED = 0.05  # share of pixels at the ends of the range from which a patch or block tells nothing of the noise
 _BLANK = 0.05  # the same for the share of its squares of 3 x 3 pixels that are all equal
+_COARSE = 0.25  # share of the noise of the first channel below which the others do not show all of theirs
 _FEW = 0.02  # unless no more than this share of the patches or blocks is left
 
 
@@ -47,9 +48,14 @@ def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> floa
     The lower of two estimates. One is from blocks of 32 x 32 pixels: the mean of the lower half of the eigenvalues of
     the covariance of their patches, in the tenth of the blocks where it is least. The other is from patches of the
     whole image: the spread of the small ones among their codes for the principal components with the least variance.
-    Patches with many pixels at the ends of the range, or blank areas in them, are left out, where there are others. Of
-    the decorrelated channels the median counts. Where there is nothing but texture as fine as the pixels, or all else
-    is clipped, the estimate is too high: that of a photograph of grass without noise is not zero.
+    Patches with many pixels at the ends of the range, or blank areas in them, are left out, where there are others.
+
+    Of the decorrelated channels the median counts. If the colours have less than a quarter of the noise of the
+    brightness, the latter counts: most JPEG files keep the colours of 2 x 2 pixels as one, and grey images saved as RGB
+    have none.
+
+    Where there is nothing but texture as fine as the pixels, or all else is clipped, the estimate is too high: that of
+    a photograph of grass without noise is not zero.
 
     Examples
     --------
@@ -71,6 +77,9 @@ def sigma_of(pixels: NDArray[Any]) -> float:
     if half_range == 0:
         return 0.0
     estimates = [_sigma_of_plane(*squares) for squares in zip(*_squares(pixels, middle, half_range), strict=True)]
+    brightness, colours = estimates[0], estimates[1:]
+    if colours and np.median(colours) < _COARSE * brightness:
+        return _LESS * brightness * half_range
     return _LESS * float(np.median(estimates)) * half_range
 
 

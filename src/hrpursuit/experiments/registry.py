@@ -31,7 +31,7 @@ def find(name: str) -> Experiment:
         near = difflib.get_close_matches(name, NAMES, n=1)
         hint = f"did you mean {near[0]}? " if near else ""
         raise ValueError(f"there is no experiment {name!r}; {hint}The names are: {', '.join(NAMES)}, or all.")
-    for package in ("pandas", "matplotlib", "jinja2"):  # before the work, not after
+    for package in ("pandas", "matplotlib", "jinja2", "skimage", "pywt"):  # before the work, not after
         needed(package, "Experiments", "experiments")
     module = import_module(f"hrpursuit.experiments.catalogue.{name.replace('-', '_')}")
     return module.EXPERIMENT

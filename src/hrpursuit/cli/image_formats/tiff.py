@@ -28,7 +28,9 @@ _NO_PREDICTOR = (1, 32773)
 _ALPHA = (1, 2)  # extra samples: associated, unassociated
 _INCH, _CENTIMETRE = 2, 3
 _ORIENTATION = 274
-_TEXTS = {271: "Make", 272: "Model", 306: "DateTime", 315: "Artist", 33432: "Copyright"}
+_TEXTS = (271, 272, 306, 315, 33432)  # make, model, time, artist, copyright
+_AS_THEY_ARE = (700, 33723, 33550, 33922, 34264, 34735, 34736, 34737)  # XMP, IPTC; GeoTIFF: the place on earth
+_EXIF = (34665, 34853)  # what the camera did, where it was
 _LARGE = 3 << 30  # bytes from which offsets need 64 bits
 
 logging.getLogger("tifffile").addHandler(logging.NullHandler())  # what it finds odd in a file; errors are raised
@@ -45,7 +47,7 @@ def read(path: Path) -> Picture:
         own = {
             "compression": int(page.compression) if int(page.compression) in _LOSSLESS else _DEFLATE,
             "planar": page.axes.startswith("S"),
-            "texts": {code: page.tags[code].value for code in _TEXTS if code in page.tags},
+            "tags": [_copied(page.tags[code]) for code in (*_TEXTS, *_AS_THEY_ARE) if code in page.tags],
             "description": page.description or None,
             "resolution": _resolution(page),
         }
@@ -53,6 +55,8 @@ def read(path: Path) -> Picture:
             pages = np.moveaxis(pages, 1, -1)
         pixels, alpha = _taken_apart(pages, page, name, own)
         turn = page.tags[_ORIENTATION].value if _ORIENTATION in page.tags else 1
+        if any(code in page.tags for code in _EXIF):
+            warnings.warn(f"{name}: of the EXIF data only the orientation is kept.", stacklevel=2)
         return Picture(
             "TIFF",
             pixels,
@@ -84,7 +88,7 @@ def _settings(picture: Picture, own: dict[str, Any]) -> dict[str, Any]:
     """What the tags of every page will say, as far as it can the same as in the file that was read."""
     n_channels = picture.pixels.shape[3] if picture.has_colour else 1
     n_samples = n_channels + (picture.alpha is not None)
-    tags = [(code, "s", 0, text, True) for code, text in own.get("texts", {}).items()]
+    tags = list(own.get("tags", ()))
     turn = orientation(picture.exif)
     if turn != 1:
         tags.append((_ORIENTATION, "H", 1, turn, True))
@@ -106,6 +110,13 @@ def _settings(picture: Picture, own: dict[str, Any]) -> dict[str, Any]:
         unknown, alpha = [0] * n_extra, [own.get("alpha", 2)]  # 2: colours are not multiplied by it
         settings["extrasamples"] = unknown if picture.alpha is None else unknown[1:] + alpha
     return settings | (own.get("resolution") or _resolution_of(picture.dpi))
+
+
+def _copied(tag: Any) -> tuple[Any, ...]:
+    """A tag of a file as the writer takes it: on the first page only. Texts may have letters beyond ASCII."""
+    if isinstance(tag.value, str):
+        return tag.code, "s", 0, tag.value.encode(), True
+    return tag.code, int(tag.dtype), tag.count, tag.value, True
 
 
 def _only_series(file: Any, name: str) -> Any:
@@ -147,6 +158,8 @@ def _taken_apart(
         return (np.moveaxis(page.colormap, 0, -1) >> 8).astype(np.uint8)[pages], None
     if photometric == _GREY_INVERTED and pages.dtype.kind == "u":
         pages = (2**page.bitspersample - 1 - pages).astype(pages.dtype)
+    if pages.dtype.kind == "u":
+        pages = _of_whole_bytes(pages, page.bitspersample, name)
     if pages.ndim == 3:
         return pages, None
     extra = [int(one) for one in page.extrasamples]
@@ -157,6 +170,18 @@ def _taken_apart(
         pixels = pages[..., :-1]
         return np.ascontiguousarray(pixels[..., 0] if pixels.shape[-1] == 1 else pixels), pages[..., -1]
     return np.ascontiguousarray(pages[..., 0] if pages.shape[-1] == 1 else pages), None
+
+
+def _of_whole_bytes(pages: NDArray[Any], n_bits: int, name: str) -> NDArray[Any]:
+    """Fewer than 8 bits spread over 8, as viewers show them; of 9 to 15 the values stay, as instruments mean them."""
+    room = 8 * pages.dtype.itemsize
+    if n_bits == room:
+        return pages
+    if n_bits > 8:
+        warnings.warn(f"{name} has {n_bits} bits a pixel; it is written with {room}, of the same values.", stacklevel=4)
+        return pages
+    warnings.warn(f"{name} has {n_bits} bits a pixel; it is denoised and written with 8.", stacklevel=4)
+    return np.rint(pages * (255 / (2**n_bits - 1))).astype(np.uint8)
 
 
 def _resolution(page: Any) -> dict[str, Any]:
