@@ -48,9 +48,11 @@ def digest(method):
     return f"{hashlib.sha256(read).hexdigest()[:16]} {versions('bm3d', 'numpy')} {machine()}"
 
 
-def plan(images, n_draws):
+def plan(images, n_draws, only=None):
     """All methods on one noisy photograph, then on the next."""
     for in_colour, methods in ((False, GREY), (True, COLOUR)):
+        if only == ("grey" if in_colour else "colour"):
+            continue
         for draw in range(n_draws):
             for image in images:
                 for sigma in SIGMAS:
@@ -156,6 +158,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="three photographs, one draw")
     parser.add_argument("--images", help="names with commas; all judged photographs by default")
+    parser.add_argument("--only", choices=("grey", "colour"), help="one half; both by default")
     parser.add_argument("--draws", type=int, help=f"draws of the noise, {N_DRAWS} by default")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side; 1 is best for figures of time")
     parser.add_argument("--cache", type=Path, default=CACHE, help=f"folder for results, {CACHE} by default")
@@ -170,7 +173,7 @@ def main():
     describe_machine()
     print(versions("bm3d", "scikit-image"))
     n_draws = options.draws or (1 if options.quick else N_DRAWS)
-    found = list(judged(results(list(plan(images, n_draws)), options.cache, options.jobs)))
+    found = list(judged(results(list(plan(images, n_draws, options.only)), options.cache, options.jobs)))
     print()
     for aim, is_reached in found:
         print(f"{'not measured' if is_reached is None else 'PASS' if is_reached else 'FAIL'}: {aim}")

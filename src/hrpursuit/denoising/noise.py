@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from hrpursuit.blas import one_blas_thread
 from hrpursuit.denoising.channels import across_channels
 from hrpursuit.denoising.images import check_images, spread
 
@@ -76,7 +77,8 @@ def sigma_of(pixels: NDArray[Any]) -> float:
     middle, half_range = spread(pixels)
     if half_range == 0:
         return 0.0
-    estimates = [_sigma_of_plane(*squares) for squares in zip(*_squares(pixels, middle, half_range), strict=True)]
+    with one_blas_thread():
+        estimates = [_sigma_of_plane(*squares) for squares in zip(*_squares(pixels, middle, half_range), strict=True)]
     brightness, colours = estimates[0], estimates[1:]
     if colours and np.median(colours) < _COARSE * brightness:
         return _LESS * brightness * half_range

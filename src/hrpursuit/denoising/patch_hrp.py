@@ -14,6 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
+from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import signs
 from hrpursuit.core.coding import keep_largest
 from hrpursuit.denoising.images import check_images
@@ -168,7 +169,9 @@ class PatchHRP(  # type: ignore[call-arg]
             tol=self.tol,
             dict_init=np.eye(int(np.sum(~is_constant))),
             random_state=rng.randint(2**31 - 1),
-        ).fit(patches @ start[~is_constant].T)
+        )
+        with one_blas_thread():
+            model.fit(patches @ start[~is_constant].T)
         learned = model.components_ @ start[~is_constant]
         self.components_ = np.vstack([start[is_constant], learned * signs(learned)[:, None]])
         self.n_constant_ = int(np.sum(is_constant))
