@@ -22,7 +22,7 @@ print(f"estimated noise: {estimate_sigma(noisy, channel_axis=-1):.1f}")
 pictures = {"with noise": noisy}
 for mode in ("fast", "best"):
     pictures[mode] = denoise(noisy, mode=mode, channel_axis=-1)
-figure = new_figure(9.0, 2.25)
+figure = new_figure(9.0, 2.0)
 for axis, (name, picture) in zip(figure.subplots(1, 4), {**pictures, "without": clean}.items(), strict=True):
     axis.imshow(np.clip(picture, 0, 255).astype(np.uint8))
     axis.set_axis_off()
