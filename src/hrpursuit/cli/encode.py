@@ -45,7 +45,7 @@ def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str
     rows = matching_rows(model, data, dataset=dataset, header=header)
     probe = rows.sample(_PROBE_ROWS * rows.n_features, seed=0)
     has_gaps = bool(np.isnan(probe).any())
-    level = zero_levels(np.where(np.isnan(probe), 0, probe))[0]
+    level = zero_levels(np.where(np.isnan(probe), 0, probe))[0].floor
     n_zeros = 0
 
     def counted(blocks: Iterator[Array]) -> Iterator[Array]:

@@ -1,10 +1,11 @@
 """The order and signs of atoms, by a rule that does not depend on how they were found."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hrpursuit.core.protocols import Array, Rows
 
-_ORDERING_ROWS = 10  # a feature
+_ROWS_PER_FEATURE, _FEWEST_ROWS = 10, 200  # of the sample that orders them, and begins the search
 _TIE = 1e-6
 
 
@@ -21,12 +22,17 @@ def ordering_sample(rows: Rows) -> Array:
     """Rows by which atoms are ordered: they depend on the number of rows alone, so that no pass over all rows is needed
     and two fits with different seeds agree.
     """
-    return rows.sample(_ORDERING_ROWS * rows.n_features, seed=0)
+    return rows.sample(max(_ROWS_PER_FEATURE * rows.n_features, _FEWEST_ROWS), seed=0)
+
+
+def canonical_order(X: Array, components: Array, encoder: Array) -> tuple[NDArray[np.intp], Array]:
+    """Order of the atoms by the mean magnitude of their codes on X, largest first, and the signs of `signs`."""
+    magnitude = np.abs(X @ encoder).sum(axis=0, dtype=np.float64)
+    order = np.argsort(-magnitude, kind="stable")
+    return order, signs(components[order])
 
 
 def canonical(X: Array, components: Array, encoder: Array) -> tuple[Array, Array]:
-    """Atoms by the mean magnitude of their codes on X, largest first, with the signs of `signs`."""
-    magnitude = np.abs(X @ encoder).sum(axis=0, dtype=np.float64)
-    order = np.argsort(-magnitude, kind="stable")
-    flip = signs(components[order])
+    """Atoms and encoder in that order, with these signs."""
+    order, flip = canonical_order(X, components, encoder)
     return components[order] * flip[:, None], encoder[:, order] * flip

@@ -3,29 +3,31 @@
 1. Zeros: every code column has at least n_features exact zeros, and at least 20, more than the density of its codes
    around zero explains; and at least five other codes, since an atom that is hardly ever used can be almost anything.
 2. Stationarity: no pair of atoms can be turned in its plane (of a complete dictionary: no atom moved along another) so
-   that the l1 norm falls to first order.
+   that the l1 norm of the codes, each row divided by its norm, falls to first order.
 3. Independence: no pair of atoms shares significantly more zeros than independent atoms would: so many that one such
    pair in a dictionary has a chance of one in a thousand. Two mixed atoms keep their common zeros and may pass the
    first two.
 
-Certified is not proved: with very few samples a wrong answer can be as sparse as the right one, and pass. Atoms whose
-codes are all zero, as they belong to dead features, are left out.
+Rows without any zero are outliers to the model, and are left out of the second and third condition. Certified is not
+proved: with very few samples a wrong answer can be as sparse as the right one, and pass. Atoms whose codes are all
+zero, as they belong to dead features, are left out.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from hrpursuit.core.certificate_kernels import count_zeros, failing_pairs, pair_sums
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.rounding import ZeroLevel
 from hrpursuit.core.sphere import polish_atom
 
 Pairs = NDArray[np.intp]
 _FEWEST_ZEROS, _FEWEST_NONZEROS = 20, 5  # of each code column, however few the features
-_UNIT = 1e5  # sizes of a zero
 _FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the third condition
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
@@ -37,7 +39,7 @@ class Certificate:
     Attributes
     ----------
     n_rows : int
-        Rows that were looked at, zero rows left out.
+        Rows that were looked at: those with a code, and where there are zeros, with a zero.
     n_features : int
         Atoms that were looked at, those without any code left out.
     zero_level : float
@@ -68,6 +70,11 @@ class Certificate:
     @property
     def failing_pairs(self) -> Pairs:
         return np.unique(np.concatenate([self.unstationary, self.entangled]), axis=0)
+
+    def reordered(self, order: NDArray[np.intp]) -> "Certificate":
+        """Of the same atoms in another order: the new atom k is the old atom order[k]."""
+        place = np.argsort(order)
+        return replace(self, unstationary=place[self.unstationary], entangled=place[self.entangled])
 
     @property
     def is_conclusive(self) -> bool:
@@ -106,72 +113,70 @@ def unchecked(n_features: int) -> Certificate:
     return Certificate(0, n_features, 0.0, 0)
 
 
-def zeros_block(X: Array, W: Array, levels: Array) -> tuple[int, Array, Array]:
-    """Rows that are not zero; zeros of each column in them; codes of one to three times the size of a zero."""
-    size = np.abs(X @ W.T)
-    zero = size < levels
-    live = ~zero.all(axis=1)
-    return int(live.sum()), (zero & live[:, None]).sum(axis=0), ((size < 3 * levels) & ~zero).sum(axis=0)
+def zeros_block(X: Array, B: Array, zero: ZeroLevel, norms: Array) -> tuple[int, Array, Array]:
+    """`count_zeros` of the codes of a block of rows."""
+    return count_zeros(X @ B.T, zero.of_rows(X), norms)
 
 
-def pairs_block(X: Array, W: Array, levels: Array) -> tuple[Array, Array, Array, Array, Array]:
-    """Sums over rows that the conditions on pairs are made of: sgn(s_i) s_j; |s_j| where s_i = 0; common zeros; s_i
-    s_j; |s_i|.
+def pairs_block(X: Array, B: Array, zero: ZeroLevel, norms: Array) -> tuple[Any, ...]:
+    """`pair_sums` of the codes of a block of rows."""
+    return pair_sums(X @ B.T, zero.of_rows(X), norms)
+
+
+def certify(rows: Rows, B: Array, zero: ZeroLevel, *, orthogonal: bool = True) -> Certificate:
+    """Check the three conditions on the codes X B^T of all rows; one pass if the first fails, else two."""
+    norms = np.linalg.norm(B, axis=1)
+    B = B.astype(rows.dtype, copy=False)
+    m, zeros, near = rows.sum(zeros_block, B, zero, norms)
+    alive, fewest = _alive(m, zeros, near)
+    if fewest < max(1, len(alive)):
+        return Certificate(int(m), len(alive) or len(B), zero.floor, fewest)
+    sums = rows.sum(pairs_block, B[alive], zero, norms[alive])
+    return _conclude(zero.floor, fewest, zeros[alive], sums, alive, orthogonal)
+
+
+def certify_codes(S: Array, levels: Array, norms: Array, *, orthogonal: bool) -> Certificate:
+    """The same for codes S in memory, where a code is zero below `levels` of its row times `norms` of its column."""
+    m, zeros, near = count_zeros(S, levels, norms)
+    alive, fewest = _alive(m, zeros, near)
+    zero_level = float(levels.mean()) if len(levels) else 0.0
+    if fewest < max(1, len(alive)):
+        return Certificate(m, len(alive) or S.shape[1], zero_level, fewest)
+    if len(alive) < S.shape[1]:
+        S, norms = np.ascontiguousarray(S[:, alive]), norms[alive]
+    return _conclude(zero_level, fewest, zeros[alive], pair_sums(S, levels, norms), alive, orthogonal)
+
+
+def _alive(m: float, zeros: Array, near: Array) -> tuple[NDArray[np.intp], int]:
+    """Columns that have a code, and the fewest zeros of one of them: without as many as its density around zero gives,
+    since the band of zeros is half as wide as the band around it.
     """
-    S = X @ W.T
-    zero = np.abs(S) < levels
-    live = ~zero.all(axis=1)
-    if not live.all():
-        S, zero = S[live], zero[live]
-    S = (S / (_UNIT * levels.max())).astype(np.float32)  # within the range of float32 whatever the unit of the data
-    zero = zero.astype(np.float32)
-    size = np.abs(S)
-    return ((1 - zero) * np.sign(S)).T @ S, zero.T @ size, zero.T @ zero, S.T @ S, size.sum(axis=0)
-
-
-def _chance(p: Array, m: int) -> Array:
-    """Common zeros above expectation that chance explains, for each pair of columns with shares p of zeros in m rows.
-
-    A quantile of the hypergeometric distribution, by its spread and its skew.
-    """
-    n_pairs = max(1, len(p) * (len(p) - 1) // 2)
-    z = -float(ndtri(_FALSE_ALARM / n_pairs))
-    skew = np.maximum(np.outer(1 - 2 * p, 1 - 2 * p), 0)
-    return z * np.sqrt(m * np.outer(p * (1 - p), p * (1 - p))) + skew * (z**2 - 1) / 6 + 0.5
-
-
-def certify(rows: Rows, W: Array, zero_level: float, *, orthogonal: bool = True) -> Certificate:
-    """Check the three conditions on the codes X W^T of all rows; one pass if the first fails, else two."""
-    scale = np.linalg.norm(W, axis=1)
-    n, levels = len(W), (zero_level * scale).astype(rows.dtype)
-    W = W.astype(rows.dtype, copy=False)
-    m, zeros, near = rows.sum(zeros_block, W, levels)
-    if m == 0:
-        return unchecked(n)
     alive = np.flatnonzero(zeros < m)
-    n, W, levels, zeros = len(alive), W[alive], levels[alive], zeros[alive]
-    fewest = max(0, int((zeros - near[alive] / 2).min()))  # the band of zeros is half as wide as the band around it
-    if fewest < n:
-        return Certificate(int(m), n, zero_level, fewest)
-    signed, dead, common, products, l1 = rows.sum(pairs_block, W, levels)
-    if orthogonal:
-        unstationary = np.triu(np.abs(signed - signed.T) > 1.0001 * (dead + dead.T), 1)
-    else:
-        slope = np.abs(signed - products * (l1 / np.diag(products))[:, None])
-        unstationary = slope > 1.0001 * dead
-        np.fill_diagonal(unstationary, False)
-    entangled = np.triu(common - np.outer(zeros, zeros) / m > _chance(zeros / m, int(m)), 1)
-    pairs = alive[np.argwhere(unstationary)], alive[np.argwhere(entangled)]
+    return alive, max(0, int((zeros - near / 2)[alive].min())) if len(alive) else 0
+
+
+def _conclude(
+    zero_level: float,
+    fewest: int,
+    zeros: Array,
+    sums: tuple[Any, ...],
+    alive: NDArray[np.intp],
+    orthogonal: bool,
+) -> Certificate:
+    m, n = float(sums[0]), len(alive)
+    z = -float(ndtri(_FALSE_ALARM / max(1, n * (n - 1) // 2)))
+    flags = failing_pairs(m, *[np.asarray(item, dtype=np.float64) for item in sums[1:]], zeros, orthogonal, z)
+    pairs = [alive[np.argwhere(flag)] if flag.any() else _NO_PAIRS for flag in flags]
     return Certificate(int(m), n, zero_level, fewest, int(m - zeros.max()), *pairs)
 
 
-def has_exact_atom(X: Array, w: Array, zero_level: float) -> bool:
+def has_exact_atom(X: Array, w: Array, levels: Array) -> bool:
     """Whether the unit vector w lies in the basin of an exact atom: polished, it has as many exact zeros as the
-    certificate asks.
+    certificate asks. `levels` has the zero level of each row.
     """
-    size = np.abs(X @ polish_atom(X, w, zero_level))
-    zeros = int((size < zero_level).sum())
-    near = int((size < 3 * zero_level).sum()) - zeros
+    size = np.abs(X @ polish_atom(X, w, float(levels.mean())))
+    zeros = int((size < levels).sum())
+    near = int((size < 3 * levels).sum()) - zeros
     return zeros - near / 2 >= X.shape[1]
 
 

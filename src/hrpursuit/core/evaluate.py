@@ -38,6 +38,10 @@ def gram_block(X: Array) -> tuple[Array]:
     return (X.T @ X,)
 
 
+def sum_block(X: Array) -> tuple[Array, int]:
+    return X.sum(axis=0, dtype=np.float64), len(X)
+
+
 def value_and_grad(rows: Rows, W: Array, objective: Objective) -> tuple[float, Array]:
     """Objective of the codes X W^T and its gradient with respect to W, summed over all rows; one pass."""
     value, grad = rows.sum(value_and_grad_block, W.astype(rows.dtype, copy=False), objective)
@@ -52,3 +56,9 @@ def value(rows: Rows, W: Array, objective: Objective) -> float:
 def gram(rows: Rows) -> Array:
     """X^T X; one pass."""
     return np.asarray(rows.sum(gram_block)[0])
+
+
+def mean(rows: Rows) -> Array:
+    """Mean of the rows; one pass."""
+    total, n = rows.sum(sum_block)
+    return np.asarray(total / n)

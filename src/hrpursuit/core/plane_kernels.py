@@ -17,7 +17,6 @@ from numba import njit
 f4 = np.float32
 #: -log(-log(u)) at 4096 equally likely u: the noise that turns an argmin into a draw from the Gibbs distribution
 GUMBEL = (-np.log(-np.log((np.arange(4096) + 0.5) / 4096))).astype(np.float32)
-SMALL = f4(0.3)  # an entry is small when it is below this share of the rms of its column
 
 
 @njit(fastmath=True, inline="always", error_model="numpy")
@@ -68,6 +67,28 @@ def _rotate(x, y, c, s, m):
     return a, b
 
 
+@njit(fastmath=True, inline="always", error_model="numpy")
+def _energy(x, m):
+    total = f4(0)
+    for k in range(m):
+        total += np.sqrt(abs(x[k]))
+    return total
+
+
+@njit(fastmath=True, inline="always", error_model="numpy")
+def _energy_at_three(x, y, m, t0, t1, t2):
+    a = f4(0)
+    b = f4(0)
+    c = f4(0)
+    for k in range(m):
+        p = x[k]
+        q = y[k]
+        a += np.sqrt(abs(p + t0 * q)) + np.sqrt(abs(q - t0 * p))
+        b += np.sqrt(abs(p + t1 * q)) + np.sqrt(abs(q - t1 * p))
+        c += np.sqrt(abs(p + t2 * q)) + np.sqrt(abs(q - t2 * p))
+    return a, b, c
+
+
 @njit(inline="always")
 def _mix(z):
     """One step of splitmix64: random bits from a counter, the same in whatever order the pairs are visited."""
@@ -78,23 +99,26 @@ def _mix(z):
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def heat_bath(Z, m, norms, pairs, first, last, temperatures, spacings, sweep, n_sweeps, key, gumbel):
-    """Sweeps at a temperature: the angle of each pair is drawn from exp(-l1 / T) on four grid angles, the present one
-    among them.
+def heat_bath(Z, m, norms, pairs, temperature, spacing, n_sweeps, key, gumbel):
+    """Sweeps at a temperature: the angle of each pair is drawn from exp(-E / T), E the sum of sqrt|s|, on four grid
+    angles, the present one among them. `norms` are the l1 norms again at the end.
 
-    The grid has a random spacing of .5 to 1 times `spacings[sweep]` and a random place for the present angle, so that
-    every move has its reverse. Only `pairs[first:last]` are visited.
+    The grid has a random spacing of .5 to 1 times `spacing` and a random place for the present angle, so that every
+    move has its reverse.
     """
-    for k in range(sweep, sweep + n_sweeps):
-        T = f4(temperatures[k])
+    T = f4(temperature)
+    energy = np.empty(Z.shape[0], f4)
+    for i in range(Z.shape[0]):
+        energy[i] = _energy(Z[i], m)
+    for k in range(n_sweeps):
         base = _mix(np.uint64(key) + np.uint64(k))
-        for p in range(first, last):
+        for p in range(len(pairs)):
             i = pairs[p, 0]
             j = pairs[p, 1]
             bits = _mix(base + np.uint64(p))
             place = int(bits & np.uint64(3))
             bits >>= np.uint64(2)
-            w = spacings[k] * (0.5 + 0.5 * int(bits & np.uint64(16383)) / 16384.0)
+            w = spacing * (0.5 + 0.5 * int(bits & np.uint64(16383)) / 16384.0)
             bits >>= np.uint64(14)
             g0 = gumbel[int(bits & np.uint64(4095))]
             bits >>= np.uint64(12)
@@ -114,11 +138,11 @@ def heat_bath(Z, m, norms, pairs, first, last, temperatures, spacings, sweep, n_
             s3 = f4(np.sin(a3))
             x = Z[i]
             y = Z[j]
-            f1, f2, f3 = _l1_at_three(x, y, m, s1 / c1, s2 / c2, s3 / c3)
-            f1 = f1 * c1 - T * g1
-            f2 = f2 * c2 - T * g2
-            f3 = f3 * c3 - T * g3
-            best = norms[i] + norms[j] - T * g0
+            f1, f2, f3 = _energy_at_three(x, y, m, s1 / c1, s2 / c2, s3 / c3)
+            f1 = f1 * np.sqrt(c1) - T * g1
+            f2 = f2 * np.sqrt(c2) - T * g2
+            f3 = f3 * np.sqrt(c3) - T * g3
+            best = energy[i] + energy[j] - T * g0
             moved = False
             c = f4(1)
             s = f4(0)
@@ -138,6 +162,8 @@ def heat_bath(Z, m, norms, pairs, first, last, temperatures, spacings, sweep, n_
                 moved = True
             if moved:
                 norms[i], norms[j] = _rotate(x, y, c, s, m)
+                energy[i] = _energy(x, m)
+                energy[j] = _energy(y, m)
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
@@ -211,24 +237,6 @@ def greedy(Z, m, norms, pairs, first, last, changed_before, changed_now):
             changed_now[j] = True
             norms[i], norms[j] = _rotate(Z[i], Z[j], f4(np.cos(angle)), f4(np.sin(angle)), m)
     return n_turned
-
-
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def smallest_share(Z, m):
-    """Over the atoms, the smallest share of codes that are below `SMALL` times the rms of their column (Gaussian codes:
-    .24).
-    """
-    lowest = 1.0
-    for i in range(Z.shape[0]):
-        square = f4(0)
-        for k in range(m):
-            square += Z[i, k] * Z[i, k]
-        limit = SMALL * SMALL * square / m
-        count = 0
-        for k in range(m):
-            count += 1 if Z[i, k] * Z[i, k] < limit else 0
-        lowest = min(lowest, count / m)
-    return lowest
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")

@@ -1,4 +1,4 @@
-"""Plane search: a dictionary and the codes of a working sample, turned pair by pair of atoms."""
+"""A dictionary and the codes of a working sample, turned pair by pair of atoms."""
 
 from typing import Any
 
@@ -10,12 +10,12 @@ from hrpursuit.core.protocols import Array
 from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import schedule
 
-#: Steps of a quench in radians, for up to 100 features; beyond, they shrink with the angles between atoms.
+#: Steps of a quench in radians.
 QUENCH_WIDTHS = (0.05, 0.035, 0.025, 0.018, 0.012, 0.008)
 
 
 class Planes:
-    """State of a plane search.
+    """State of sweeps over all pairs of atoms.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ class Planes:
     W : array of shape (n_features, n_features)
         The dictionary to start from, orthogonal.
     team : Team or None
-        Threads for the sweeps. The result is the same with any number of them.
+        Threads for the greedy sweeps. The result is the same with any number of them.
     """
 
     def __init__(self, X: Array, W: Array, team: Team | None = None) -> None:
@@ -50,22 +50,21 @@ class Planes:
             results += self._team.run(lambda first, last: kernel(*state, first, last, *args), tasks)
         return results
 
-    def heat(self, temperatures: Array, spacings: Array, sweep: int, n_sweeps: int, key: int) -> None:
-        """`n_sweeps` heat-bath sweeps, from number `sweep` of a schedule of temperatures and angle spacings."""
-        seed = np.uint64(key)
-        if self._team is None:
-            self._sweep(kernels.heat_bath, temperatures, spacings, sweep, n_sweeps, seed, kernels.GUMBEL)
-        else:
-            for k in range(sweep, sweep + n_sweeps):
-                self._sweep(kernels.heat_bath, temperatures, spacings, k, 1, seed, kernels.GUMBEL)
+    def heat(self, temperature: float, spacing: float, n_sweeps: int, key: int) -> None:
+        """Heat-bath sweeps at a temperature, with a grid of angles of this spacing."""
+        pairs = self._schedule.pairs
+        kernels.heat_bath(
+            self.Z, self.m, self.norms, pairs, temperature, spacing, n_sweeps, np.uint64(key), kernels.GUMBEL
+        )
 
-    def quench(self) -> Array:
-        """Dictionary after a few sweeps at zero temperature; the state itself stays as hot as it is."""
+    def quench(self) -> tuple[Array, float]:
+        """Dictionary after a few sweeps at zero temperature, and its l1 norm; the state itself stays as hot as it
+        is.
+        """
         cold = self.copy()
-        shrink = min(1.0, float(np.sqrt(100 / len(self.Z))))
         for width in QUENCH_WIDTHS:
-            cold._sweep(kernels.zero_temperature, width * shrink)
-        return cold.components
+            cold._sweep(kernels.zero_temperature, width)
+        return cold.components, cold.l1
 
     def greedy(self, n_sweeps: int) -> tuple[Array, int]:
         """Dictionary after up to `n_sweeps` sweeps that turn each pair to the least l1 norm of its plane, and how many.
@@ -92,7 +91,3 @@ class Planes:
     def l1(self) -> float:
         """l1 norm of the codes per row of the working sample."""
         return float(self.norms.sum(dtype=np.float64)) / max(1, self.m)
-
-    def smallest_share(self) -> float:
-        """Over the atoms, the smallest share of codes below .3 rms of their column; a Gaussian column has .24."""
-        return float(kernels.smallest_share(self.Z, self.m))

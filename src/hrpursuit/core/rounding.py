@@ -1,39 +1,67 @@
 """What counts as a zero: the rounding that the data itself has been through."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-#: Size of a zero code, as a share of the rms of the data, by the format that the data was last rounded to. Each is well
-#: above the rounding of a matrix product in that format, and small enough that few true codes fall below it; those that
-#: do cost nothing.
-_LEVELS: dict[np.dtype[Any], float] = {
+#: Magnitude below which a code counts as zero, relative to the typical rms of a row, by the format that the data was
+#: last rounded to. Each is well above the rounding of a matrix product in that format, and small enough that few true
+#: codes fall below it; those that do cost nothing.
+_SHARES: dict[np.dtype[Any], float] = {
     np.dtype(np.float64): 1e-9,
     np.dtype(np.float32): 6e-6,
     np.dtype(np.float16): 3e-3,
 }
 _MOST_DECIMALS = 9
-_PROBE = 256
-_COARSEST = 0.3  # a zero level above this share of the rms says nothing
+_PROBE = 256  # values that are looked at before all of them
+_COARSEST = 0.3  # a zero level above this share of the rms of a row says nothing
 
 
-def zero_levels(X: NDArray[Any]) -> tuple[float, ...]:
-    """Magnitudes below which the code X @ w of a unit atom w counts as zero, finest first.
+@dataclass(frozen=True)
+class ZeroLevel:
+    """Magnitude below which the code of a unit atom counts as zero.
+
+    Attributes
+    ----------
+    floor : float
+        For rows of ordinary size, in the unit of the data.
+    share : float
+        For larger rows, relative to the rms of the row: their rounding grows with them.
+    """
+
+    floor: float
+    share: float
+
+    def of_rows(self, X: NDArray[Any]) -> NDArray[Any]:
+        """One level per row of X."""
+        rms = np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64) / max(1, X.shape[1]))
+        return np.maximum(self.floor, self.share * rms)
+
+
+def zero_levels(X: NDArray[Any], units: NDArray[Any] | None = None) -> tuple[ZeroLevel, ...]:
+    """Zero levels of data, finest first; with `units` (one per feature) of the data divided by them.
 
     The first follows from the narrowest float format that holds X without loss. Where X is rounded to decimals there is
     a second, from their spacing h: rounding adds an error of standard deviation h / sqrt(12) to a code, whatever the
     atom, and six of these bound all codes of a working sample. The first still counts: whole numbers may be exact.
     """
-    if X.size == 0:
-        return (0.0,)
+    scaled = X if units is None else X / units
+    squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
+    squares = squares[squares > 0]  # rows of zeros have no rounding
+    if squares.size == 0:
+        return (ZeroLevel(0.0, 0.0),)
+    typical = float(np.sqrt(np.median(squares) / X.shape[1]))  # the median: a few huge rows do not decide
     flat = np.ravel(X)
-    n_live = max(1, int(np.count_nonzero(X.any(axis=1))))  # rows of zeros have no rounding
-    rms = float(np.sqrt(np.sum(np.square(flat, dtype=np.float64)) / (n_live * X.shape[1])))
-    level = max((share for kind, share in _LEVELS.items() if _holds(flat, kind)), default=1e-9) * rms
-    spacing = _decimal_spacing(flat)
-    coarse = 0.0 if spacing is None else 6 * spacing / np.sqrt(12)
-    return (level, coarse) if level < coarse < _COARSEST * rms else (level,)
+    share = max((share for kind, share in _SHARES.items() if _holds(flat, kind)), default=1e-9)
+    levels = [ZeroLevel(share * typical, share)]
+    spacing = _decimal_spacing(flat) if units is None else _largest_spacing(X, units)
+    if spacing is not None:
+        coarse = 6 * spacing / np.sqrt(12)
+        if levels[0].floor < coarse < _COARSEST * typical:
+            levels.append(ZeroLevel(coarse, coarse / typical))
+    return tuple(levels)
 
 
 def _holds(flat: NDArray[Any], kind: np.dtype[Any]) -> bool:
@@ -42,6 +70,17 @@ def _holds(flat: NDArray[Any], kind: np.dtype[Any]) -> bool:
         return False
     with np.errstate(over="ignore"):
         return all(np.array_equal(part.astype(kind).astype(flat.dtype), part) for part in (flat[:_PROBE], flat))
+
+
+def _largest_spacing(X: NDArray[Any], units: NDArray[Any]) -> float | None:
+    """The largest decimal spacing of a feature in its unit; None if a feature is not rounded to decimals."""
+    found = 0.0
+    for column, unit in zip(X.T, units, strict=True):
+        spacing = _decimal_spacing(np.ascontiguousarray(column))
+        if spacing is None:
+            return None
+        found = max(found, spacing / float(unit))
+    return found
 
 
 def _decimal_spacing(flat: NDArray[Any]) -> float | None:

@@ -3,48 +3,75 @@ again.
 """
 
 import numpy as np
+from scipy.special import ndtri
 
-from hrpursuit.core.certificate import Certificate, certify
+from hrpursuit.core.certificate import Certificate, certify_codes
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.polish import has_small_codes, polish_free, polish_orthogonal
-from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.protocols import Array
+
+_SMALL = 0.3  # a code is small below this share of the rms of its column
+_FALSE_ALARM, _MARGIN = 1e-3, 1.5  # chance that independent atoms are unmixed, and how far beyond they have to be
+_UNMIX_ROUNDS, _MOST_PAIRS = 4, 4  # rounds, and pairs per feature beyond which nothing is ordered yet
+_POLISH_EVERY = 4  # repairs
 
 
-def settle_orthogonal(
-    X: Array, rows: Rows, W: Array, zero_level: float, n_repairs: int = 20
-) -> tuple[Array, Certificate]:
-    """Polish W on the working sample X (the same rows as `rows`), then repair the pairs that fail the certificate, up
-    to `n_repairs` times.
+def unmix_small(X: Array, W: Array) -> Array:
+    """W with the pairs of atoms that share more small codes than chance explains unmixed in their plane.
+
+    Two mixed atoms keep their common zeros, and the polish does not tell them apart.
     """
-    if has_small_codes(X @ W.T):
-        W = polish_orthogonal(X, W, zero_level)
-    l1 = np.inf
-    for repair in range(n_repairs):
-        certificate = certify(rows, W, zero_level)
-        if not certificate.has_zeros:
-            return W, certificate
-        if certificate:
-            if repair > 0:
-                W = polish_orthogonal(X, polar_near(W), zero_level, start=1e-6)
-            return W, certificate
+    moved = False
+    for _ in range(_UNMIX_ROUNDS):
         S = X @ W.T
+        m, n = S.shape
+        small = (np.abs(S) < _SMALL * np.sqrt(np.mean(S * S, axis=0))).astype(np.float32)
+        p = small.mean(axis=0, dtype=np.float64)
+        spread = np.sqrt(m * np.outer(p * (1 - p), p * (1 - p)))
+        beyond = -_MARGIN * float(ndtri(_FALSE_ALARM / max(1, n * (n - 1) // 2))) * spread
+        pairs = np.argwhere(np.triu(small.T @ small - m * np.outer(p, p) > beyond, 1))
+        if not 0 < len(pairs) <= _MOST_PAIRS * n:
+            break
+        W, moved = W if moved else W.copy(), True
+        unmix_pairs(S, W, pairs)
+    return polar_near(W) if moved else W
+
+
+def settle_orthogonal(X: Array, W: Array, levels: Array, n_repairs: int = 20) -> tuple[Array, Certificate]:
+    """Polish W on the sample X, whose rows have the zero levels `levels`; then repair the pairs that fail the
+    certificate, up to `n_repairs` times. The certificate is of the matrix that is returned.
+    """
+    level, norms = float(levels.mean()), np.ones(len(W))
+    if has_small_codes(X @ W.T):
+        W = polish_orthogonal(X, W, level)
+    S = X @ W.T
+    certificate = certify_codes(S, levels, norms, orthogonal=True)
+    l1, repair = np.inf, 0
+    while repair < n_repairs and certificate.has_zeros and not certificate:
         l1_now = float(np.abs(S).sum())
         if len(certificate.unstationary) == 0 and l1_now > l1 * (1 - 1e-6):
-            return W, certificate  # turning the entangled pairs does not help: their zeros may really be common
+            break  # turning the entangled pairs does not help: their zeros may really be common
         l1 = l1_now
-        W = W.copy()
-        unmix_pairs(S, W, certificate.failing_pairs)
-        if repair % 4 == 3:
-            W = polish_orthogonal(X, polar_near(W), zero_level, start=0.03)
-    W = polar_near(W)
-    return W, certify(rows, W, zero_level)
+        turned = W.copy()
+        unmix_pairs(S, turned, certificate.failing_pairs)
+        turned = polar_near(turned)
+        if repair % _POLISH_EVERY == _POLISH_EVERY - 1:
+            turned = polish_orthogonal(X, turned, level, start=0.03)
+        W, repair = turned, repair + 1
+        S = X @ W.T
+        certificate = certify_codes(S, levels, norms, orthogonal=True)
+    if repair and certificate.has_zeros:
+        polished = polish_orthogonal(X, W, level, start=1e-6)
+        checked = certify_codes(X @ polished.T, levels, norms, orthogonal=True)
+        if checked or not certificate:
+            return polished, checked
+    return W, certificate
 
 
-def settle_complete(X: Array, rows: Rows, B: Array, zero_level: float) -> tuple[Array, Certificate]:
+def settle_complete(X: Array, B: Array, levels: Array) -> tuple[Array, Certificate]:
     """Polish the rows of the encoding matrix B (codes X B^T), each by itself, and check the certificate of a complete
     dictionary.
     """
-    if has_small_codes(X @ B.T, share=0.17):
-        B = polish_free(X, B, zero_level)
-    return B, certify(rows, B, zero_level, orthogonal=False)
+    B = polish_free(X, B, float(levels.mean()))
+    return B, certify_codes(X @ B.T, levels, np.linalg.norm(B, axis=1), orthogonal=False)

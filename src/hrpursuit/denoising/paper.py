@@ -23,7 +23,9 @@ def learn_as_the_paper(patches: Plane, seed: int) -> Plane:
         return np.eye(patches.shape[1], dtype=np.float32)
     rows = ArrayRows(patches / np.float32(scale))
     start = random_orthogonal(patches.shape[1], np.random.default_rng(seed))
-    learned = paper_scheme(rows, start, P=None, max_iter=50, tol=1e-4, stopper=Stopper(None), log=StageLog())
+    learned = paper_scheme(
+        rows, start, complete=False, max_iter=50, tol=1e-4, seed=seed, stopper=Stopper(None), log=StageLog()
+    )
     return learned.components.astype(np.float32)
 
 

@@ -27,19 +27,22 @@ from hrpursuit.estimators.sources import (
     open_by_name,
     shown,
 )
-from hrpursuit.rows import ArrayRows, DaskRows, gather, is_outside_memory, map_lazily, survey, write_blocks
+from hrpursuit.rows import ArrayRows, DaskRows, MappedRows, gather, is_outside_memory, map_lazily, survey, write_blocks
+from hrpursuit.schemes.span import units_of
 
 Coder = Callable[..., Array]  # block of rows to block of codes
 
 
-def decode_block(codes: Array, components: Array) -> Array:
-    return codes @ components
+def decode_block(codes: Array, components: Array, intercept: Array | None) -> Array:
+    return codes @ components if intercept is None else codes @ components + intercept
 
 
-def residual_block(X: Array, components: Array, unit: float, kernel: Coder, *args: Any) -> tuple[float, float]:
+def residual_block(
+    X: Array, components: Array, intercept: Array | None, unit: float, kernel: Coder, *args: Any
+) -> tuple[float, float]:
     """Squared norms, in this unit, of what the codes leave of the samples, and of the samples, without their gaps."""
     X = np.asarray(X, dtype=np.float64)
-    residual = (X - kernel(X, *args) @ components) / unit
+    residual = (X - decode_block(kernel(X, *args), components, intercept)) / unit
     X = X / unit
     if np.isnan(X).any():  # the samples alone: codes that are no numbers have to show
         observed = ~np.isnan(X)
@@ -92,7 +95,7 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Returns
         -------
         codes : array of shape (n_samples, n_atoms)
-            Of an estimator with a square dictionary X @ encoder_; with `n_nonzero_coefs` all but that many of the
+            Of an estimator with a square dictionary X @ encoder_, less an offset where it has one; with `n_nonzero_coefs` all but that many of the
             largest of each row are zero, and those of a complete dictionary are fitted to the sample by least squares.
             HRP fits the codes of a row with gaps (NaN) to its observed entries; without `n_nonzero_coefs` it fills the
             gaps with their mean.
@@ -107,7 +110,7 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         return self._apply(kernel, args, X, rows, list(self.get_feature_names_out()), out, self._takes_gaps)
 
     def inverse_transform(self, codes: Any, out: str | PathLike[str] | None = None) -> Any:
-        """Samples for codes: codes @ components_.
+        """Samples for codes: codes @ components_, plus the offset of a model that has one.
 
         Parameters
         ----------
@@ -136,7 +139,12 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
         ]
         components = self.components_.astype(rows.dtype, copy=False)
-        return self._apply(decode_block, (components,), codes, rows, names, out)
+        return self._apply(decode_block, (components, self._offset(rows.dtype)), codes, rows, names, out)
+
+    def _offset(self, dtype: np.dtype) -> Array | None:
+        """Offset of the samples, where there is one."""
+        intercept = getattr(self, "intercept_", None)
+        return None if intercept is None or not intercept.any() else intercept.astype(dtype, copy=False)
 
     def _apply(
         self,
@@ -180,7 +188,8 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         largest = float(np.fmax.reduce(np.abs(ordering_sample(rows)), axis=None, initial=0.0)) or 1.0  # no overflow
         with shown(rows, getattr(self, "verbose", 0)):
             kernel, args = self._coder(np.dtype(np.float64))
-            error, total = rows.sum(residual_block, self.components_, largest, kernel, *args)
+            offset = self._offset(np.dtype(np.float64))
+            error, total = rows.sum(residual_block, self.components_, offset, largest, kernel, *args)
         if not np.isfinite(error):
             survey(rows, name_of(rows), gaps=self._takes_gaps)
         return 0.0 - float(np.sqrt(error / total)) if total > 0 else 0.0
@@ -260,10 +269,18 @@ class SquareDictionary(DictionaryEstimator):
             True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
         """
         self._check_has_dictionary()
-        rows, orthogonal = matching_rows(self, X), self.dictionary == "orthogonal"
+        rows = matching_rows(self, X)
         look_over(rows)
-        for level in zero_levels(rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)):
-            certificate = certify(rows, self.encoder_.T, level, orthogonal=orthogonal)
+        sample = rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)
+        complete = self.dictionary == "complete"
+        units = units_of(sample) if complete else None
+        B = self.encoder_.T if units is None else self.encoder_.T * units
+        levels = zero_levels(sample, units)
+        offset = self._offset(rows.dtype)
+        if units is not None or offset is not None:
+            rows = MappedRows(rows, None if units is None else np.diag(1 / units), offset)
+        for level in levels:
+            certificate = certify(rows, B, level, orthogonal=not complete)
             if certificate:
                 break
         return certificate

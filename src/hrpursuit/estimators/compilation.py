@@ -8,11 +8,13 @@ from functools import lru_cache
 
 import numpy as np
 
+from hrpursuit.core.certificate import certify_codes
+from hrpursuit.core.certificate_kernels import pair_sums
 from hrpursuit.core.coding import keep_largest
 from hrpursuit.core.masked import masked_codes
 from hrpursuit.core.plane_kernels import unmix_pairs
-from hrpursuit.core.planes import Planes
 from hrpursuit.core.polish import polish_orthogonal
+from hrpursuit.core.search import Descent
 
 _PATIENCE = 2.0  # seconds; reading the kernels from the cache on disk takes less
 
@@ -20,13 +22,11 @@ _PATIENCE = 2.0  # seconds; reading the kernels from the cache on disk takes les
 def _run_all_kernels() -> None:
     rng = np.random.default_rng(0)
     X, W = rng.standard_normal((12, 3)), np.eye(3)
-    planes = Planes(X, W)
-    planes.heat(np.ones(1), np.full(1, 0.1), 0, 1, 1)
-    planes.smallest_share()
-    planes.quench()
-    planes.greedy(1)
+    Descent(X, W, rng).quench(0.1)
     unmix_pairs(X.copy(), W.copy(), np.array([[0, 1]]))
     polish_orthogonal(X, W, 0.0)
+    certify_codes(X, np.full(12, 3.0), np.ones(3), orthogonal=True)
+    pair_sums(X, np.zeros(12), np.ones(3))
     for dtype in (np.float64, np.float32):
         keep_largest(X.astype(dtype), 1)
 

@@ -130,7 +130,7 @@ def recover_atom(
     ends = two_stages_on_sphere(ArrayRows(X), starts, step_size=0.1 / rms)
     magnitudes = np.abs(X @ ends.T.astype(X.dtype)).mean(axis=0, dtype=np.float64)
     best = ends[int(np.argmin(magnitudes))]
-    atom = polish_atom(np.asarray(X, dtype=np.float64), best, zero_levels(X)[-1])
+    atom = polish_atom(np.asarray(X, dtype=np.float64), best, zero_levels(X)[-1].floor)
     atom = atom / np.linalg.norm(atom)
     atom = atom * signs(atom[None])[0]
     n_agreed = int(np.sum(np.abs(ends @ best) > _SAME_ATOM))

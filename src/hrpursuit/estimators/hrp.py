@@ -12,11 +12,11 @@ from sklearn.base import _fit_context
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from hrpursuit.core.atom_order import canonical, ordering_sample
+from hrpursuit.core.atom_order import canonical_order, ordering_sample
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, has_gaps
-from hrpursuit.core.nucleation import PLANE_SEARCH
+from hrpursuit.core.search import SEARCH
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters
@@ -31,9 +31,14 @@ from hrpursuit.estimators.checks import (
 )
 from hrpursuit.estimators.learning import learn
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
-from hrpursuit.rows import ArrayRows, whitening
+from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.gaps import T0_GAPS
 from hrpursuit.schemes.stages import Stage
+
+
+def centred_codes_block(X: Array, intercept: Array, *args: Any) -> Array:
+    """Codes of the rows less an offset."""
+    return gap_codes_block(X - intercept, *args)
 
 
 class HRP(SquareDictionary):
@@ -49,11 +54,15 @@ class HRP(SquareDictionary):
         and `scheme="exact"` ends with an alternation that fits the dictionary to such codes; where X has gaps, both
         look at the observed entries alone.
     scheme : {"exact", "paper"}, default="exact"
-        "exact": plane search on a working sample, exact polish and certificate; data that proves noisy, or not exactly
-        sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for
+        "exact": stochastic subgradient search on a working sample, exact polish and certificate; data that proves
+        noisy, or not exactly sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for
         step, Stage One then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
         Orthonormal atoms, or any linearly independent ones.
+    fit_intercept : bool, default=False
+        Whether the samples have an unknown offset, which is learned as well: X = codes @ components_ + intercept_.
+        Exactly sparse samples give it exactly, from differences of samples, which have none; the codes of these are
+        about twice as dense. For other samples it is their mean.
     n_init : int, default=1
         Runs of the whole fit from different random starts. The one with the lowest l1 norm of the codes is kept; a
         certified one ends the runs.
@@ -66,15 +75,15 @@ class HRP(SquareDictionary):
     options : HRPOptions or None, default=None
         Expert settings of the exact scheme.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts, the working sample and the moves of the plane search.
+        Draws the starts, the working sample and the batches of the search.
     n_jobs : int or None, default=None
-        Threads of the plane search; used from 150 features on, and never inside a worker process. The result does not
-        depend on it.
+        Threads of the sweeps over pairs of atoms, on data that is not exactly sparse; used from 150 features on, and
+        never inside a worker process. The result does not depend on it.
     verbose : int, default=0
         1 prints a line for each stage; 2 also shows a bar for each pass over data that is not in memory.
     callback : callable or None, default=None
         Called with a :class:`~hrpursuit.core.protocols.Iterate` at each iteration of Stage One, Stage Two and
-        Procrustes and at each look of the plane search. Returning True ends the fit with the dictionary that it has
+        Procrustes and at each look of the search. Returning True ends the fit with the dictionary that it has
         reached.
 
     Attributes
@@ -85,10 +94,12 @@ class HRP(SquareDictionary):
         positive (of entries equal to one part in a million the first). So two fits which find the same dictionary
         return it alike.
     encoder_ : array of shape (n_features, n_features)
-        The codes are `X @ encoder_` before any threshold: the transpose of an orthogonal dictionary, the inverse of a
-        complete one.
+        The codes are `(X - intercept_) @ encoder_` before any threshold: the transpose of an orthogonal dictionary, the
+        inverse of a complete one.
+    intercept_ : array of shape (n_features,)
+        Offset of the samples; zeros unless `fit_intercept`.
     n_iter_ : int
-        Stage One iterations plus sweeps of the plane search.
+        Stage One iterations plus steps of the search.
     objective_ : float
         l1 norm of the codes per sample, before any threshold: of the working sample if certified, else of all samples,
         gaps filled.
@@ -141,6 +152,7 @@ class HRP(SquareDictionary):
         "n_nonzero_coefs": [Interval(Integral, 1, None, closed="left"), None],
         "scheme": [StrOptions({"exact", "paper"})],
         "dictionary": [StrOptions({"orthogonal", "complete"})],
+        "fit_intercept": ["boolean"],
         "n_init": [Interval(Integral, 1, None, closed="left")],
         "max_iter": [Interval(Integral, 1, None, closed="left")],
         "tol": [Interval(Real, 0, None, closed="left")],
@@ -158,6 +170,7 @@ class HRP(SquareDictionary):
         *,
         scheme: Literal["exact", "paper"] = "exact",
         dictionary: Literal["orthogonal", "complete"] = "orthogonal",
+        fit_intercept: bool = False,
         n_init: int = 1,
         max_iter: int = 50,
         tol: float = 1e-4,
@@ -171,6 +184,7 @@ class HRP(SquareDictionary):
         self.n_nonzero_coefs = n_nonzero_coefs
         self.scheme = scheme
         self.dictionary = dictionary
+        self.fit_intercept = fit_intercept
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
@@ -208,6 +222,9 @@ class HRP(SquareDictionary):
                 rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=names, is_checked=True)
             self._learn(rows, X_gaps)
         remember_features(self, rows)
+        if self._advice is not None:
+            warnings.warn(f"{type(self).__name__}: {self._advice}.", ConvergenceWarning, stacklevel=3)
+            return self
         is_start = any(stage.name == T0_GAPS for stage in self.stages_)  # what the filled table gave is only that
         for stage in self.stages_:
             if stage.shortfall is not None and not is_start:
@@ -222,39 +239,45 @@ class HRP(SquareDictionary):
         sample = ordering_sample(rows)
         check_scale(sample)
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
-        P = None
-        if self.dictionary == "complete":
-            second_moments = gram(rows)
-            check_full_rank(second_moments, sample, getattr(rows, "feature_names", None))
-            P = whitening(second_moments, n_samples)
+        complete = self.dictionary == "complete"
+        if complete:
+            check_full_rank(gram(rows), sample, getattr(rows, "feature_names", None))
         learned, stages = learn(
             rows,
             scheme=self.scheme,
-            P=P,
+            complete=complete,
+            offset=self.fit_intercept,
             n_nonzero=None if self.scheme == "paper" else self.n_nonzero_coefs,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            dict_init=check_dict_init(self.dict_init, rows.n_features, orthogonal=P is None),
+            dict_init=check_dict_init(self.dict_init, rows.n_features, orthogonal=not complete),
             options=self.options or HRPOptions(),
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             on_stage=self._announcer(),
             callback=self.callback,
+            sample=sample,
             X_gaps=X_gaps,
         )
-        components, encoder = canonical(sample, learned.components, learned.encoder)
-        self.components_ = components.astype(rows.dtype, copy=False)
-        self.encoder_ = encoder.astype(rows.dtype, copy=False)
-        self.certified_ = learned.certificate
+        order, flip = canonical_order(sample, learned.components, learned.encoder)
+        self.components_ = (learned.components[order] * flip[:, None]).astype(rows.dtype, copy=False)
+        self.encoder_ = (learned.encoder[:, order] * flip).astype(rows.dtype, copy=False)
+        self.intercept_ = np.zeros(rows.n_features) if learned.intercept is None else learned.intercept
+        self.intercept_ = self.intercept_.astype(rows.dtype, copy=False)
+        self.certified_ = learned.certificate.reordered(order)
+        self._advice = learned.advice
         self.objective_ = learned.objective
         self.stages_ = stages
-        self.n_iter_ = sum(stage.n_iter for stage in stages if stage.name in (STAGE_ONE, PLANE_SEARCH))
+        self.n_iter_ = sum(stage.n_iter for stage in stages if stage.name in (STAGE_ONE, SEARCH))
 
     def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
         encoder = self.encoder_.astype(dtype, copy=False)
         refit = self.components_ if self.dictionary == "complete" else None
-        return gap_codes_block, (encoder, self.components_, self.n_nonzero_coefs, None, refit)
+        args = (encoder, self.components_, self.n_nonzero_coefs, None, refit)
+        if not self.intercept_.any():
+            return gap_codes_block, args
+        return centred_codes_block, (self.intercept_.astype(dtype, copy=False), *args)
 
     def _announcer(self) -> Callable[[object], None] | None:
         if not self.verbose:
@@ -270,6 +293,7 @@ class HRP(SquareDictionary):
             "certified_": certificate,
             "stages_": [dataclasses.asdict(stage) for stage in self.stages_],
         }
+        arrays["intercept_"] = self.intercept_
         if self.dict_init is not None:
             arrays["dict_init"] = np.asarray(self.dict_init, dtype=np.float64)
         return header, arrays
@@ -277,6 +301,7 @@ class HRP(SquareDictionary):
     @classmethod
     def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
         model = cls(**header["parameters"], dict_init=arrays.get("dict_init"))
+        model.intercept_ = np.asarray(arrays["intercept_"])
         model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
         model.certified_ = certificate_of(header["certified_"], arrays)
         model.stages_ = [Stage(**stage) for stage in header["stages_"]]

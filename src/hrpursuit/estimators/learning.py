@@ -9,34 +9,23 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_gap_kernels, compile_kernels
-from hrpursuit.schemes.complete import complete_scheme
-from hrpursuit.schemes.exact import Setup, exact_scheme
+from hrpursuit.schemes.exact import exact_scheme
 from hrpursuit.schemes.gaps import alternate_with_gaps
 from hrpursuit.schemes.paper import paper_scheme
+from hrpursuit.schemes.setup import Setup
 from hrpursuit.schemes.stages import Learned, Stage, StageLog, Stopper
 
 
 def n_threads(n_jobs: int | None, n_features: int) -> int:
-    """Threads for the plane search: one in a worker process, and where rounds are too short to share."""
+    """Threads for sweeps over pairs of atoms: one in a worker process, and where rounds are too short to share."""
     if n_features < SMALLEST_GROUPED or multiprocessing.parent_process() is not None:
         return 1
     return int(joblib.effective_n_jobs(n_jobs))
-
-
-def _start(n_features: int, dict_init: Array | None, P: Array | None, seed: int) -> Array:
-    """Orthogonal start; for a complete dictionary in whitened coordinates."""
-    if dict_init is None:
-        with one_blas_thread():  # the search magnifies the last bit of its start
-            return random_orthogonal(n_features, np.random.default_rng([seed, 0]))
-    if P is None:
-        return dict_init
-    return polar(np.linalg.inv(dict_init).T @ np.linalg.inv(P))
 
 
 def draw_seeds(random_state: int | np.random.RandomState | None, n: int) -> list[int]:
@@ -50,7 +39,8 @@ def learn(
     rows: Rows,
     *,
     scheme: str,
-    P: Array | None,
+    complete: bool,
+    offset: bool,
     n_nonzero: int | None,
     n_init: int,
     max_iter: int,
@@ -61,12 +51,13 @@ def learn(
     n_jobs: int | None,
     on_stage: Callable[[Stage], None] | None,
     callback: Callback | None,
+    sample: Array,
     X_gaps: Array | None = None,
 ) -> tuple[Learned, list[Stage]]:
     """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm.
 
-    With P, which whitens the rows, the dictionary is a complete one. `X_gaps` are the rows with the gaps that `rows`
-    has filled: with `n_nonzero` the fit ends with the alternation that leaves these out.
+    `sample` is what `ordering_sample` gave for the rows. `X_gaps` are the rows with the gaps that `rows` has filled: with `n_nonzero` the fit ends with the alternation that
+    leaves these out.
     """
     if scheme == "exact":
         compile_kernels()
@@ -75,16 +66,17 @@ def learn(
     with Team(n_threads(n_jobs, rows.n_features)) as team:
         for seed in draw_seeds(random_state, n_init):
             log = StageLog(on_stage)
-            warm = dict_init is not None
-            W = _start(rows.n_features, dict_init, P, seed)
             if scheme == "paper":
-                learned = paper_scheme(rows, W, P=P, max_iter=max_iter, tol=tol, stopper=stopper, log=log)
+                learned = paper_scheme(
+                    rows, dict_init, complete=complete, offset=offset, max_iter=max_iter, tol=tol, seed=seed,
+                    stopper=stopper, log=log,
+                )  # fmt: skip
             else:
                 setup = Setup(options, max_iter, tol, seed, team, stopper, log)
-                if P is None:
-                    learned = exact_scheme(rows, W, warm=warm, n_nonzero=n_nonzero, setup=setup)
-                else:
-                    learned = complete_scheme(rows, W, P, warm=warm, n_nonzero=n_nonzero, setup=setup)
+                learned = exact_scheme(
+                    rows, dict_init, complete=complete, offset=offset, n_nonzero=n_nonzero, setup=setup,
+                    first=sample, diagnosed=X_gaps is None,
+                )  # fmt: skip
             if best is None or learned.certificate or learned.objective < best[0].objective:
                 best = learned, log.stages
             if learned.certificate or stopper.stopped:
@@ -96,8 +88,10 @@ def learn(
     compile_gap_kernels()
     log = StageLog(on_stage)
     max_iter = options.gap_rounds
+    if best[0].intercept is not None:
+        X_gaps = X_gaps - best[0].intercept
     with one_blas_thread():  # most of the time goes into codes, row by row
         learned = alternate_with_gaps(
-            X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log
+            X_gaps, best[0], n_nonzero, max_iter, orthogonal=not complete, stopper=stopper, log=log
         )
     return learned, best[1] + log.stages

@@ -1,4 +1,4 @@
-"""Rows that are another source's rows times a matrix: whitening, or coordinates in a subspace."""
+"""Rows that are another source's rows, less an offset, times a matrix: whitening, or coordinates in a subspace."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -9,9 +9,15 @@ import numpy as np
 from hrpursuit.core.protocols import Array, Rows, Where
 
 
+def _mapped(X: Array, A: Array | None, offset: Array | None) -> Array:
+    if offset is not None:
+        X = X - offset
+    return X if A is None else X @ A
+
+
 @dataclass(frozen=True)
-class _AfterProduct:
-    """The kernel on block @ A; a class, since a task for another process must be picklable."""
+class _AfterMap:
+    """The kernel on the mapped block; a class, since a task for another process must be picklable."""
 
     kernel: Callable[..., Any]
 
@@ -19,43 +25,46 @@ class _AfterProduct:
     def __name__(self) -> str:
         return self.kernel.__name__
 
-    def __call__(self, X: Array, A: Array, *args: Any) -> Any:
-        return self.kernel(X @ A, *args)
+    def __call__(self, X: Array, A: Array | None, offset: Array | None, *args: Any) -> Any:
+        return self.kernel(_mapped(X, A, offset), *args)
 
 
 @dataclass(frozen=True)
-class _OfProduct:
-    """The condition on block @ A."""
+class _OfMap:
+    """The condition on the mapped block."""
 
     where: Where
-    A: Array
+    A: Array | None
+    offset: Array | None
 
     def __call__(self, X: Array) -> Array:
-        return self.where(X @ self.A)
+        return self.where(_mapped(X, self.A, self.offset))
 
 
 class MappedRows:
-    """The rows of `source` times A, computed block by block."""
+    """The rows of `source`, less `offset`, times A, where these are given; computed block by block."""
 
-    def __init__(self, source: Rows, A: Array) -> None:
+    def __init__(self, source: Rows, A: Array | None, offset: Array | None = None) -> None:
         self.source = source
-        self.A = A.astype(source.dtype, copy=False)
+        self.A = None if A is None else A.astype(source.dtype, copy=False)
+        self.offset = None if offset is None else offset.astype(source.dtype, copy=False)
         self.n_samples = source.n_samples
-        self.n_features = A.shape[1]
+        self.n_features = source.n_features if A is None else A.shape[1]
         self.dtype = source.dtype
 
     def blocks(self) -> Iterator[Array]:
         for block in self.source.blocks():
-            yield block @ self.A
+            yield _mapped(block, self.A, self.offset)
 
     def sum(self, kernel: Callable[..., tuple[Any, ...]], *args: Any) -> tuple[Any, ...]:
-        return self.source.sum(_AfterProduct(kernel), self.A, *args)
+        return self.source.sum(_AfterMap(kernel), self.A, self.offset, *args)
 
     def map(self, kernel: Callable[..., Array], *args: Any) -> Iterator[Array]:
-        return self.source.map(_AfterProduct(kernel), self.A, *args)
+        return self.source.map(_AfterMap(kernel), self.A, self.offset, *args)
 
     def sample(self, n: int, seed: int, where: Where | None = None) -> Array:
-        return self.source.sample(n, seed, None if where is None else _OfProduct(where, self.A)) @ self.A
+        chosen = None if where is None else _OfMap(where, self.A, self.offset)
+        return _mapped(self.source.sample(n, seed, chosen), self.A, self.offset)
 
 
 def whitening(gram: Array, n_samples: int) -> Array:

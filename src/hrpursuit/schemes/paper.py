@@ -2,14 +2,15 @@
 
 import numpy as np
 
+from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.certificate import unchecked
-from hrpursuit.core.evaluate import value
+from hrpursuit.core.evaluate import gram, mean, value
 from hrpursuit.core.gpm import STAGE_ONE, gpm
-from hrpursuit.core.manifolds import normalize_rows
+from hrpursuit.core.manifolds import normalize_rows, polar, random_orthogonal
 from hrpursuit.core.objectives import L1Norm
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.tangent import STAGE_TWO, tangent_descent
-from hrpursuit.rows import MappedRows
+from hrpursuit.rows import MappedRows, whitening
 from hrpursuit.schemes.stages import Learned, StageLog, Stopper
 
 
@@ -47,15 +48,34 @@ def learn_paper(
 
 
 def paper_scheme(
-    rows: Rows, W: Array, *, P: Array | None, max_iter: int, tol: float, stopper: Stopper, log: StageLog
+    rows: Rows,
+    dict_init: Array | None,
+    *,
+    complete: bool,
+    max_iter: int,
+    tol: float,
+    seed: int,
+    stopper: Stopper,
+    log: StageLog,
+    offset: bool = False,
 ) -> Learned:
-    """Learn a dictionary as the paper does, from the orthogonal start W; a complete one with the preconditioner P."""
+    """Learn a dictionary as the paper does, a complete one with its preconditioner; an offset is the mean."""
+    intercept = mean(rows) if offset else None
+    if intercept is not None:
+        rows = MappedRows(rows, None, intercept)
+    P = whitening(gram(rows), rows.n_samples or 0) if complete else None
+    if dict_init is None:
+        with one_blas_thread():
+            W = random_orthogonal(rows.n_features, np.random.default_rng([seed, 0]))
+    else:
+        W = dict_init if P is None else polar(np.linalg.inv(dict_init).T @ np.linalg.inv(P))
+    n = rows.n_features
     if P is None:
         W, objective = learn_paper(rows, W, max_iter, tol, stopper, log)
-        return Learned(W, W.T, unchecked(rows.n_features), objective)
+        return Learned(W, W.T, unchecked(n), objective, intercept)
     W, _ = learn_paper(MappedRows(rows, P), W, max_iter, tol, stopper, log)
     # D = Y Xbar^T (Xbar Xbar^T)^-1 of the remark: with Xbar = W P Y, W orthogonal and P invertible, this is (W P)^-1,
     # in rows (P W^T)^-1
     components = normalize_rows(np.linalg.inv(P @ W.T))
     encoder = np.linalg.inv(components)
-    return Learned(components, encoder, unchecked(rows.n_features), l1_per_row(rows, encoder.T))
+    return Learned(components, encoder, unchecked(n), l1_per_row(rows, encoder.T), intercept)

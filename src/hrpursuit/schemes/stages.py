@@ -16,10 +16,11 @@ class Stage:
     ----------
     name : str
     n_iter : int
-        Iterations, or sweeps of the plane search.
+        Iterations, or steps of the search.
     objective_before, objective_after : float
-        l1 norm of the codes per row, on the rows that the stage worked on; for the T0 stages the relative
-        reconstruction error, of the observed entries where there are gaps.
+        l1 norm of the codes per row, on the rows that the stage worked on: of the search the working sample, each row
+        of unit mean square. For the T0 stages the relative reconstruction error, of the observed entries where there
+        are gaps.
     seconds : float
     shortfall : str or None
         What the stage was to reach and did not, with figures.
@@ -79,14 +80,20 @@ class Learned:
     components : array of shape (n_features, n_features)
         One atom a row: orthonormal, or of unit norm for a complete dictionary.
     encoder : array of shape (n_features, n_features)
-        The codes are X @ encoder.
+        The codes are (X - intercept) @ encoder.
     certificate : Certificate
         On the working sample of an exact fit.
     objective : float
         l1 norm of the codes per row: of the working sample if certified, else of all rows.
+    intercept : array of shape (n_features,) or None
+        Offset of the rows, where one was asked for.
+    advice : str or None
+        What the fit found out about data that it did not fit, and what to do about it.
     """
 
     components: Array
     encoder: Array
     certificate: Certificate
     objective: float
+    intercept: Array | None = None
+    advice: str | None = None

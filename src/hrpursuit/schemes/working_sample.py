@@ -1,151 +1,254 @@
-"""The rows that a search works on, for orthogonal and for complete dictionaries."""
+"""A problem on a working sample: the rows that a search works on, and the way from their coordinates back to those of
+the data.
 
-from dataclasses import dataclass
+Rows are evidence for the directions in which they are sparse, each as much as any other: they are taken once however
+often they occur, and divided by their norm, so that neither copies nor outliers decide. An unknown offset is taken off
+by differences of rows, which are sparse in the same dictionary. Rows that lack rank are searched in their span. For a
+complete dictionary the features are scaled to one unit and the rows whitened, so that an orthogonal dictionary is
+nearly right, and polished without orthogonality.
+"""
+
+from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, has_exact_atom
+from hrpursuit.core.certificate import Certificate, certify_codes, has_exact_atom
+from hrpursuit.core.certificate_kernels import count_zeros
+from hrpursuit.core.manifolds import normalize_rows, polar
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.settle import settle_complete, settle_orthogonal
-from hrpursuit.rows import ArrayRows
+from hrpursuit.rows import MappedRows
+from hrpursuit.schemes.evidence import distinct_live, sample_evidence
+from hrpursuit.schemes.span import missing_directions, spanning, units_of, whitening_of
 
 _FEWEST_ROWS = 200  # of a working sample, however few the features
-_NEARLY_ALL = 0.9  # share of rows that are not zero from which on a second draw is not worth it
-_RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest
+_ROWS_TO_WHITEN = 30  # per feature: the more, the nearer to orthogonal is the dictionary of the whitened rows
+_MOST_ENTRIES = 20_000_000  # of the rows to whiten by
+_ROWS_TO_POLISH = 5, 600  # per feature, and at least; from 64 features on, where the polish takes the time
+_WORST_CONDITION = 1e6  # of an encoding matrix that coordinates are taken from
+_COARSE = 0.1  # rows whose zero level exceeds this share of their rms say nothing
 
 
-def is_live(X: Array) -> Array:
-    """Which rows are not zero."""
-    return np.asarray(X.any(axis=1))
-
-
-@dataclass(frozen=True)
-class IsAlong:
-    """Which rows have a part along any of the directions."""
-
-    directions: Array
-    level: float
-
-    def __call__(self, X: Array) -> Array:
-        return np.asarray((np.abs(X @ self.directions) > self.level).any(axis=1))
-
-
-def sample_live_rows(rows: Rows, n: int, seed: int) -> Array:
-    """About n rows that are not zero, or all there are."""
-    X = rows.sample(n, seed)
-    live = is_live(X)
-    n_live = int(live.sum())
-    if n_live >= _NEARLY_ALL * len(X) or len(X) == rows.n_samples:
-        return X if n_live == len(X) else X[live]
-    if n_live < n / 4:
-        return rows.sample(n, seed, where=is_live)  # so few that a plain sample misses them
-    X = rows.sample(int(np.ceil(n * n / n_live)), seed)
-    return X[is_live(X)]
-
-
-def missing_directions(X: Array) -> Array:
-    """Orthonormal columns that span what the rows of X do not."""
-    gram = X.T @ X
-    values = np.linalg.eigvalsh(gram)
-    if values[0] > _RANK_TOL * values[-1]:
-        return np.empty((len(gram), 0))
-    values, V = np.linalg.eigh(gram)
-    return V[:, values <= _RANK_TOL * values[-1]]
-
-
-class OrthogonalSample:
-    """A working sample, scaled to unit rms.
-
-    Rows that a plain sample misses are added where it spans less than all rows do: an atom may be used seldom.
+class WorkingSample:
+    """Rows to search, and what is known of them.
 
     Parameters
     ----------
     rows : Rows
     seed : int
-    levels : tuple of float or None
-        Sizes of a zero in the data, finest first; None finds them from the sample.
+        Orders the rows.
+    complete : bool, default=False
+        Whether atoms may be other than orthogonal.
+    offset : bool, default=False
+        Whether the rows have an unknown offset, which differences take off.
+    first : array or None, default=None
+        What `ordering_sample` gave, to save the draw.
+
+    Attributes
+    ----------
+    X : array of shape (m, rank)
+        Rows in the coordinates of the search, of unit mean square each, in random order.
+    rank : int
+        Dimension of the span of the data: features, unless some are dead or linearly dependent (orthogonal only).
     """
 
-    def __init__(self, rows: Rows, seed: int, levels: tuple[float, ...] | None = None) -> None:
-        self._rows = rows
-        self._seed = seed
-        self._levels = levels
+    def __init__(
+        self, rows: Rows, seed: int, *, complete: bool = False, offset: bool = False, first: Array | None = None
+    ) -> None:
+        self._rows, self._seed, self._first = rows, seed, first
+        self.complete, self.offset = complete, offset
         self._n_asked = 0
-        self.scale = 1.0
-        self.X: Array = np.empty((0, rows.n_features))
+        self.rank = rows.n_features
+        self.X: Array = np.empty((0, self.rank))
+        self._pool: Array = self.X
+
+    # --- rows ---------------------------------------------------------------------------------------------------------
 
     def draw(self, rows_per_feature: int) -> bool:
-        n_rows = max(rows_per_feature * self._rows.n_features, _FEWEST_ROWS)
+        """Make the sample this large, if there are so many rows; whether it has grown."""
+        n = self._rows.n_features
+        n_rows = max(rows_per_feature * n, _FEWEST_ROWS)
         if n_rows <= self._n_asked:
             return False
         self._n_asked = n_rows
-        X = sample_live_rows(self._rows, n_rows, self._seed)
-        if len(X) <= len(self.X):
+        if not self.complete or len(self._pool) == 0:
+            self._fill_pool(max(n_rows, min(_ROWS_TO_WHITEN * n, _MOST_ENTRIES // n)) if self.complete else n_rows)
+        return self._take(min(n_rows, len(self._pool)))
+
+    def _fill_pool(self, n_rows: int) -> None:
+        """Draw rows, and find their units, zero levels, span and whitening."""
+        rng = np.random.default_rng([self._seed, 3])
+        n_first = 0 if self._first is None else len(self._first)
+        first = self._first if n_first in (n_rows, self._rows.n_samples) else None
+        if self.offset:
+            self.raw = self._rows.sample(n_rows, 0)
+            self.units = units_of(self.raw - self.raw.mean(axis=0)) if self.complete else None
+            self._levels = zero_levels(self.raw, self.units)
+            order = rng.permutation(len(self.raw))
+            X = np.asarray(self.raw, dtype=np.float64)[order]
+            X = X - np.roll(X, 1, axis=0)
+            X = X[distinct_live(X)]
+        else:
+            X = self.raw = sample_evidence(self._rows, n_rows, first)
+            self.units = units_of(X) if self.complete else None
+            self._levels = zero_levels(X, self.units)
+            X = np.asarray(X, dtype=np.float64)[rng.permutation(len(X))]
+        if len(X) == 0:
+            return
+        if self.complete:
+            self._pool = X / self.units
+            self._P = whitening_of(self._pool)
+            self.span, self.missing = None, np.empty((X.shape[1], 0))
+        else:
+            X, self.missing = spanning(self._rows, X, self._levels[0].floor, fixed=self.offset)
+            self.span = missing_directions(self.missing.T) if self.missing.shape[1] else None
+            self._pool = X if self.span is None else X @ self.span
+        self.rank = self._pool.shape[1]
+
+    def _take(self, n_rows: int) -> bool:
+        if n_rows <= len(self.X):
             return False
-        levels = self._levels or zero_levels(X)
-        X = np.asarray(X, dtype=np.float64)
-        self.missing = missing_directions(X)
-        while self.missing.shape[1] and len(X) < (self._rows.n_samples or 0):
-            more = self._rows.sample(n_rows, self._seed, where=IsAlong(self.missing, levels[0]))
-            if len(more) == 0:
-                break  # dead, not seldom
-            X = np.concatenate([X, np.asarray(more, dtype=np.float64)])
-            self.missing = missing_directions(X)  # fewer each time, so this ends
-        self.scale = float(np.sqrt(np.mean(X * X)))
-        self.data_levels = levels
-        self.levels = tuple(level / self.scale for level in levels)
-        self.X = X / self.scale
-        self.rows = ArrayRows(self.X)
-        return True
+        self._plain = self._pool[:n_rows] if self.complete else self._pool
+        self.levels = [level.of_rows(self._plain) for level in self._levels]
+        self._normalize()
+        keep = np.flatnonzero(self.levels[0] < _COARSE)
+        if len(keep) < len(self.X):
+            self.X, self._plain, self.levels = self.X[keep], self._plain[keep], [level[keep] for level in self.levels]
+        return len(self.X) > 0
+
+    def _normalize(self) -> None:
+        """Rows of unit mean square in the coordinates of the search; those of the polish divided alike."""
+        X = self._plain @ self._P if self.complete else self._plain
+        scales = 1 / np.sqrt(np.einsum("ij,ij->i", X, X) / self.rank)
+        self.X = X * scales[:, None]
+        self._plain = self._plain * scales[:, None] if self.complete else self.X
+        self.levels = [level * scales for level in self.levels]
+
+    # --- settling, as the search asks for it --------------------------------------------------------------------------
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
+        """Polished rows B of an encoding matrix (codes X B^T; orthogonal, or each up to scale), and the certificate of
+        B on the sample.
+        """
+        n_few, n = max(_ROWS_TO_POLISH[0] * self.rank, _ROWS_TO_POLISH[1]), len(self.X)
+        few = slice(None) if self.rank <= 64 or n <= n_few else slice(n_few)
         for level in self.levels:
-            components, certificate = settle_orthogonal(self.X, self.rows, W, level)
-            if certificate.has_zeros:
-                break
-        return components, certificate
-
-    def has_exact_atom(self, w: Array) -> bool:
-        return any(has_exact_atom(self.X, w, level) for level in self.levels)
-
-    def l1(self, components: Array) -> float:
-        return float(np.abs(self.X @ components.T).sum()) / max(1, len(self.X))
-
-
-class CompleteSample:
-    """A working sample in whitened coordinates, where an orthogonal dictionary is nearly right.
-
-    Settled in the coordinates of the data.
-    """
-
-    scale = 1.0
-
-    def __init__(self, rows: Rows, seed: int, P: Array) -> None:
-        self.plain = OrthogonalSample(rows, seed)
-        self._whitening = P
-        self.X: Array = self.plain.X
-
-    def draw(self, rows_per_feature: int) -> bool:
-        if not self.plain.draw(rows_per_feature):
-            return False
-        self._P = self._whitening * self.plain.scale
-        self.X = self.plain.X @ self._P
-        return True
-
-    def settle(self, W: Array) -> tuple[Array, Certificate]:
-        """Rows of the encoding matrix B (codes X B^T, each up to scale), and the certificate of a complete one."""
-        for level in self.plain.levels:
-            B, certificate = settle_complete(self.plain.X, self.plain.rows, W @ self._P, level)
+            if self.complete:
+                B, certificate = settle_complete(self._plain[few], self.encoding(W), level[few])
+            else:
+                B, certificate = settle_orthogonal(self._plain[few], W, level[few])
+            if certificate and few.stop is not None:
+                certificate = self._check(B, level)  # of all rows of the sample
             if certificate.has_zeros:
                 break
         return B, certificate
 
+    def adopt(self, components: Array) -> bool:
+        """Whitening is never exact, which matters where rows are few: go over to coordinates in which an encoding
+        matrix with some exact rows is the identity.
+        """
+        if not self.complete:
+            return False
+        norms = np.linalg.norm(components, axis=1)
+        S = self._plain @ components.T
+        zeros = count_zeros(S, self.levels[-1], norms)[1]
+        if not (zeros >= self.rank).any() or np.linalg.cond(components / norms[:, None]) > _WORST_CONDITION:
+            return False
+        self._P = (components / np.sqrt(np.mean(S * S, axis=0))[:, None]).T
+        self._normalize()
+        return True
+
     def has_exact_atom(self, w: Array) -> bool:
-        stretch = float(np.linalg.norm(self._P, 2))
-        return any(has_exact_atom(self.X, w, level * stretch) for level in self.plain.levels)
+        stretch = float(np.linalg.norm(self._P, 2)) if self.complete else 1.0
+        return any(has_exact_atom(self.X, w, stretch * level) for level in self.levels)
 
     def l1(self, components: Array) -> float:
-        """With the codes of each atom scaled to unit rms, since the scale of a free atom means nothing."""
-        S = self.plain.X @ components.T
-        return float(np.sum(np.abs(S).mean(axis=0) / np.sqrt(np.mean(S * S, axis=0))))
+        S = self._plain @ components.T
+        if not self.complete:
+            return float(np.abs(S).sum()) / len(S)
+        return float(np.sum(np.abs(S).mean(axis=0) / np.sqrt(np.mean(S * S, axis=0))))  # the scale of B means nothing
+
+    def check(self, B: Array, intercept: Array | None = None) -> Certificate:
+        """Certificate of any encoding matrix on the sample, less the offset where one is known, at the finest zero
+        level that it passes.
+        """
+        plain, all_levels = self._plain, self.levels
+        if intercept is not None:
+            plain = self._in_polish(np.asarray(self.raw - intercept, dtype=np.float64))
+            all_levels = [level.of_rows(plain) for level in self._levels]
+        for levels in all_levels:
+            certificate = self._check(B, levels, plain)
+            if certificate:
+                break
+        return replace(certificate, zero_level=self._levels[0].floor if certificate.n_rows else 0.0)
+
+    def _check(self, B: Array, levels: Array, plain: Array | None = None) -> Certificate:
+        S = (self._plain if plain is None else plain) @ B.T
+        return certify_codes(S, levels, np.linalg.norm(B, axis=1), orthogonal=not self.complete)
+
+    def _in_polish(self, X: Array) -> Array:
+        """Rows of the data in the coordinates of the polish."""
+        if self.complete:
+            return X / self.units
+        return X if self.span is None else X @ self.span
+
+    # --- coordinates --------------------------------------------------------------------------------------------------
+
+    def start(self, components: Array) -> Array:
+        """Orthogonal start of the search for a dictionary in the coordinates of the data."""
+        if self.complete:
+            return polar(np.linalg.inv(components).T * self.units @ np.linalg.inv(self._P.T))
+        return components if self.span is None else polar(components[: self.rank] @ self.span)
+
+    def encoding(self, W: Array) -> Array:
+        """Rows of the encoding matrix for an orthogonal dictionary of the search."""
+        return W @ self._P.T if self.complete else W
+
+    def searched(self, components: Array, settled: bool) -> Array:
+        """A dictionary of the search, or a settled encoding matrix, as one for X: of codes of unit rms if complete."""
+        if not (settled and self.complete):
+            return components
+        B = components @ np.linalg.inv(self._P.T)
+        return B / np.sqrt(np.mean(np.square(self.X @ B.T), axis=0))[:, None]
+
+    def encoding_of(self, components: Array) -> Array:
+        """Rows of the encoding matrix for atoms in the coordinates of the data."""
+        if self.complete:
+            return np.linalg.inv(components).T * self.units
+        return components if self.span is None else components @ self.span
+
+    def offset_row(self, B: Array) -> Array:
+        """The offset of the rows: where the codes of each column pile up, in the coordinates of the data."""
+        X = np.asarray(self.raw, dtype=np.float64)
+        components, encoder = self.dictionary(B)
+        scale = np.linalg.norm(encoder if self.units is None else encoder * self.units[:, None], axis=0)
+        widths = self._levels[-1].floor * scale
+        offsets = [mode(column, width) for column, width in zip((X @ encoder).T, widths, strict=True)]
+        return np.asarray(offsets) @ components
+
+    def dictionary(self, B: Array) -> tuple[Array, Array]:
+        """Unit atoms in the coordinates of the data, one per row, and the encoder (codes X @ encoder)."""
+        if self.complete:
+            components = normalize_rows(np.linalg.inv((B / self.units).T))
+            return components, np.linalg.inv(components)
+        W = B if self.span is None else np.vstack([B @ self.span.T, self.missing.T])
+        return W, W.T
+
+    def all_rows(self, intercept: Array | None = None) -> Rows:
+        """All rows of the data in the coordinates of the polish, less an offset."""
+        A = np.diag(1 / self.units) if self.complete else self.span
+        return self._rows if A is None and intercept is None else MappedRows(self._rows, A, intercept)
+
+    def l1_of_data(self, encoder: Array, intercept: Array | None = None) -> float:
+        """l1 norm of the codes per row of the sample, in the unit of the data."""
+        X = self.raw if intercept is None else self.raw - intercept
+        return float(np.abs(X @ encoder).sum()) / max(1, len(X))
+
+
+def mode(values: Array, width: float) -> float:
+    """The mean of those values that most others are within `width` of."""
+    values = np.sort(values)
+    counts = np.searchsorted(values, values + 2 * width, side="right") - np.arange(len(values))
+    first = int(np.argmax(counts))
+    return float(values[first : first + counts[first]].mean())

@@ -6,7 +6,7 @@ from typing import Any, Literal
 import numpy as np
 import pandas as pd
 
-from hrpursuit.core.nucleation import PLANE_SEARCH
+from hrpursuit.core.search import SEARCH
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators import HRP
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Verdict
@@ -131,7 +131,7 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
         stages = records[records.scheme == scheme]
         steps = ", ".join(
             f"{row.stage} from {row.l1_before:.3f} to {row.l1_after:.3f} in {row.iterations} "
-            f"{'sweeps over its working sample' if row.stage == PLANE_SEARCH else 'iterations'}"
+            f"{'steps on its working sample' if row.stage == SEARCH else 'iterations'}"
             for row in stages.itertuples()
         )
         falls = bool((stages.l1_after < stages.l1_before).all())

@@ -14,7 +14,7 @@ from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import canonical, ordering_sample
 from hrpursuit.core.certificate import same_atoms, unchecked
 from hrpursuit.core.manifolds import random_orthogonal
-from hrpursuit.core.nucleation import Outcome
+from hrpursuit.core.search import Outcome
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.fixed_sparsity import relative_error
@@ -42,7 +42,7 @@ from hrpursuit.schemes.online.watch import (
 )
 
 _ROWS_OF_QUICK_SEARCH = 4  # a feature: a first try, for streams that end early
-_QUICK_SWEEPS = 16  # of a search that only looks whether the answer is easy
+_QUICK_STEPS = 64  # of a search that only looks whether the answer is easy
 _PATIENT = 128  # steps between searches from which on noisy data is checked for exact atoms
 _FIRST_WAIT, _LONGEST_WAIT = 16, 128  # steps between two searches
 _STEPS_BEFORE_FIXED = 20  # of Stage Two on data that is not sparse, which the alternation cannot make up for
@@ -164,19 +164,18 @@ def _is_search_due(state: OnlineState) -> bool:
 
 
 def _search(state: OnlineState) -> None:
-    P, has_rank = whitening_root(state) if state.settings.complete else (None, True)
-    if not has_rank:
+    if state.settings.complete and not whitening_root(state)[1]:
         return
     mode = state.mode
-    if mode == "noisy" and not (state.wait >= _PATIENT and window_has_exact_atom(state, P)):
+    if mode == "noisy" and not (state.wait >= _PATIENT and window_has_exact_atom(state)):
         state.trial, state.has_trial = fit_noisy_window(state), True
         return
-    patience: int | None = _QUICK_SWEEPS
+    patience: int | None = _QUICK_STEPS
     if mode == "dense":
-        patience = max(_QUICK_SWEEPS, state.wait // 4)
+        patience = max(_QUICK_STEPS, state.wait)
     elif mode in ("starting", "searching") and state.n_held >= state.settings.search_rows:
         patience = None
-    found = search_window(state, P, patience, warm=mode in ("searching", "noisy", "exact"))
+    found = search_window(state, patience, warm=mode in ("searching", "noisy", "exact"))
     if found is None:
         return
     if mode == "exact":

@@ -1,22 +1,21 @@
-"""Plane search on the window of the online learner."""
+"""Search on the window of the online learner."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, certify, most_small, unchecked
-from hrpursuit.core.manifolds import polar
-from hrpursuit.core.nucleation import Outcome
+from hrpursuit.core.certificate import Certificate, most_small
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.planes import Planes
-from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.protocols import Array
+from hrpursuit.core.search import Outcome
 from hrpursuit.core.team import Team
-from hrpursuit.rows import ArrayRows, MappedRows
-from hrpursuit.schemes.exact import Setup, search
-from hrpursuit.schemes.online.follow import second_moment
+from hrpursuit.rows import ArrayRows
+from hrpursuit.schemes.online.follow import second_moment, unit_atoms
 from hrpursuit.schemes.online.state import OnlineState
+from hrpursuit.schemes.setup import EXACT, Setup, run_search
 from hrpursuit.schemes.stages import StageLog, Stopper
-from hrpursuit.schemes.working_sample import CompleteSample, OrthogonalSample, missing_directions
+from hrpursuit.schemes.working_sample import WorkingSample
 
 _GREEDY_SWEEPS = 3
 _WORST_CONDITION = 1e8
@@ -42,7 +41,7 @@ class Found:
 
     @property
     def is_exact(self) -> bool:
-        return self.outcome in (Outcome.CERTIFIED, Outcome.SETTLED)
+        return self.outcome in EXACT
 
 
 def whitening_root(state: OnlineState) -> tuple[Array, bool]:
@@ -63,17 +62,15 @@ def whitening_root(state: OnlineState) -> tuple[Array, bool]:
     return (V / np.sqrt(values)) @ V.T, has_rank
 
 
-def search_window(state: OnlineState, P: Array | None, patience: int | None, *, warm: bool) -> Found | None:
+def search_window(state: OnlineState, patience: int | None, *, warm: bool) -> Found | None:
     """Search the window for a dictionary, from the present one; None where it has nothing but zeros.
 
     Parameters
     ----------
     state : OnlineState
         The number of searches seeds the next one, so that no random generator has to be kept.
-    P : array or None
-        Whitening, for a complete dictionary.
     patience : int or None
-        Most sweeps, for a search that only looks for sparsity; None leaves it to the search, and what is not sparse is
+        Most steps, for a search that only looks for sparsity; None leaves it to the search, and what is not sparse is
         taken to a local minimum.
     warm : bool
         Whether to look at the present dictionary first.
@@ -82,57 +79,25 @@ def search_window(state: OnlineState, P: Array | None, patience: int | None, *, 
     seed = int(np.random.default_rng([state.settings.seed, state.n_searches]).integers(2**31))
     options = HRPOptions()
     if patience is not None:
-        options = HRPOptions(patience=(patience, patience, patience), look_every=max(4, patience // 2))
+        options = HRPOptions(patience=(patience, patience, patience))
+    sample = WorkingSample(ArrayRows(state.held), seed, complete=state.settings.complete)
+    if not sample.draw(options.rows_per_feature[0]):
+        return None
+    present = unit_atoms(state.coder, state.settings.complete)[0]
     setup = Setup(options, 50, 1e-4, seed, Team(1), Stopper(None), StageLog())
-    rows = ArrayRows(state.held)
-    if P is None:
-        return _search_orthogonal(rows, state.coder.T, warm, patience is None, setup)
-    W = polar(state.coder.T @ np.linalg.inv(P))  # the present dictionary in today's whitened coordinates
-    return _search_complete(rows, W, P, warm, patience is None, setup)
-
-
-def _search_orthogonal(
-    rows: Rows, W: Array, warm: bool, refine: bool, setup: Setup, levels: tuple[float, ...] | None = None
-) -> Found | None:
-    problem = OrthogonalSample(rows, setup.seed, levels)
-    if not problem.draw(setup.options.rows_per_feature[0]):
-        return None
-    if problem.missing.shape[1]:  # atoms for the span of the rows, and any for the rest, whose codes are zero
-        V_dead = problem.missing
-        V = missing_directions(V_dead.T)
-        inside = _search_orthogonal(
-            MappedRows(rows, V), polar(W[: V.shape[1]] @ V), False, refine, setup, problem.data_levels
-        )
-        if inside is None:
+    found = run_search(sample, sample.start(present), warm and sample.span is None, setup)
+    outcome, B = found.outcome, found.components
+    if outcome not in EXACT:
+        if outcome is Outcome.LOST and patience is None:
+            B = _greedy(sample.X, B)
+        B = sample.encoding(B)
+    components, encoder = sample.dictionary(B)
+    if sample.complete:
+        if np.linalg.cond(components) > _WORST_CONDITION:
             return None
-        return replace(inside, coder=np.hstack([V @ inside.coder, V_dead]))
-    found = search(problem, W, warm, setup)
-    W = found.components
-    if found.outcome is Outcome.LOST and refine:
-        W = _greedy(problem.X, W)
-    certificate = found.certificate
-    if certificate is None or W is not found.components:
-        certificate = certify(problem.rows, W, problem.levels[-1])
-    return Found(found.outcome, W.T.copy(), _in_data_unit(certificate, problem.scale))
-
-
-def _search_complete(rows: Rows, W: Array, P: Array, warm: bool, refine: bool, setup: Setup) -> Found | None:
-    problem = CompleteSample(rows, setup.seed, P)
-    if not problem.draw(setup.options.rows_per_feature[0]):
-        return None
-    found = search(problem, W, warm, setup)
-    if found.outcome in (Outcome.CERTIFIED, Outcome.SETTLED) and found.certificate is not None:
-        B = found.components
-        if np.linalg.cond(B) < _WORST_CONDITION:
-            S = problem.plain.X @ B.T
-            B = B / (np.sqrt(np.mean(S * S, axis=0))[:, None] * problem.plain.scale)
-            certificate = _in_data_unit(found.certificate, problem.plain.scale)
-            return Found(found.outcome, B.T.copy(), certificate)
-        found = replace(found, outcome=Outcome.LOST, components=polar(B @ np.linalg.inv(P)))
-    W = found.components
-    if found.outcome is Outcome.LOST and refine:
-        W = _greedy(problem.X, W)
-    return Found(found.outcome, P @ W.T, found.certificate or unchecked(len(W)))
+        codes = state.held @ encoder
+        encoder = encoder / np.sqrt(np.maximum(np.mean(codes * codes, axis=0), np.finfo(float).tiny))
+    return Found(outcome, encoder.copy(), sample.check(B))
 
 
 def _greedy(X: Array, W: Array) -> Array:
@@ -140,15 +105,10 @@ def _greedy(X: Array, W: Array) -> Array:
     return Planes(X.astype(np.float32), W, None).greedy(_GREEDY_SWEEPS)[0]
 
 
-def _in_data_unit(certificate: Certificate, scale: float) -> Certificate:
-    return replace(certificate, zero_level=certificate.zero_level * scale)
-
-
-def window_has_exact_atom(state: OnlineState, P: Array | None) -> bool:
+def window_has_exact_atom(state: OnlineState) -> bool:
     """Whether some atom becomes exact on the window: far cheaper to see than to search."""
-    rows = ArrayRows(state.held)
-    problem = OrthogonalSample(rows, 0) if P is None else CompleteSample(rows, 0, P)
-    if not problem.draw(HRPOptions().rows_per_feature[0]):
+    sample = WorkingSample(ArrayRows(state.held), 0, complete=state.settings.complete)
+    if not sample.draw(HRPOptions().rows_per_feature[0]):
         return False
-    W = state.coder.T if P is None else polar(state.coder.T @ np.linalg.inv(P))
-    return problem.has_exact_atom(W[most_small(problem.X @ W.T)])
+    W = sample.start(unit_atoms(state.coder, state.settings.complete)[0])
+    return sample.has_exact_atom(W[most_small(sample.X @ W.T)])

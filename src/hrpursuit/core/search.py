@@ -1,0 +1,320 @@
+"""The search for a dictionary: stochastic subgradient descent of the l1 norm over the orthogonal group, on a working
+sample.
+
+The noise of the batches is the temperature: at the right length of step a few atoms lock on and the rest follow, as in
+a crystal. From time to time the search looks whether the codes are ordered; if so the dictionary is quenched by a few
+steps without noise, then polished and checked.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Protocol
+
+import numpy as np
+
+from hrpursuit.core.certificate import Certificate, most_small, same_atoms
+from hrpursuit.core.descent_kernels import descend
+from hrpursuit.core.heat_bath import HeatBath
+from hrpursuit.core.manifolds import polar_near
+from hrpursuit.core.options import HRPOptions
+from hrpursuit.core.polish import probe
+from hrpursuit.core.protocols import Array, Callback, Iterate
+from hrpursuit.core.settle import unmix_small
+
+SEARCH = "search"
+
+#: Root mean square angle by which the gradient of a step turns an atom, and the share of the last step that goes on.
+#: With the size of a batch they set the temperature; chosen together by the success and time of the recovery benchmark.
+_TURN, _MOMENTUM = 0.3, 0.65
+_HEAT = 0.054  # a batch has m / (1 + _HEAT m / n_features) of the m rows: the fewer, the hotter
+_SIGN, _SOFTENING = -1.0, 0.1  # the two scores of `descend`: of the l1 norm, and of sqrt|s|, which prefers fewer codes
+_PHASE = 500  # steps with the l1 norm, before phases of as many with either score take turns
+_FEW_FEATURES = 32  # up to here a quench costs less than a look that is wrong: quench at every look
+_FEW_ROWS = 8  # rows per feature below which, for few features, the heat bath finds what descent does not
+_QUENCH_TURNS = 0.2 * 0.7 ** np.arange(8)  # angles of the steps of a quench
+_GAUSSIAN_SHARE = 0.236  # of codes below .3 rms, where they are Gaussian
+_ROWS_TO_UNMIX = 5, 600  # rows per feature, and at least, that unmixing and the probe look at from 64 features on
+_MOST_SETTLED = 3  # answers with zeros that fail the certificate, of which the sparsest is kept
+
+
+class Outcome(Enum):
+    """How a search ended."""
+
+    CERTIFIED = "certified"
+    SETTLED = "settled"  # exact zeros in every column, but atoms whose zeros go together
+    NOISY = "noisy"  # ordered, with no exact atom
+    LOST = "lost"  # never ordered: not sparse, or not enough rows
+    STOPPED = "stopped"  # by the callback
+
+
+class Problem(Protocol):
+    """What is searched: a working sample, and how a dictionary that is nearly right is settled on it."""
+
+    complete: bool  # whether settled components need not be orthogonal
+
+    @property
+    def X(self) -> Array:
+        """Rows of the working sample, in random order, of unit mean square."""
+        ...
+
+    def draw(self, rows_per_feature: int) -> bool:
+        """Make the working sample this large, if there are so many rows; whether it has grown."""
+        ...
+
+    def settle(self, W: Array) -> tuple[Array, Certificate]:
+        """Polished components and what the certificate says of them."""
+        ...
+
+    def adopt(self, components: Array) -> bool:
+        """Go over to coordinates in which settled components, some of them exact, are the identity; whether that is
+        possible. `X` changes with them.
+        """
+        ...
+
+    def has_exact_atom(self, w: Array) -> bool:
+        """Whether a unit vector lies in the basin of an exact atom."""
+        ...
+
+    def l1(self, components: Array) -> float:
+        """l1 norm of the codes of settled components per row of the working sample, to compare such components."""
+        ...
+
+
+@dataclass(frozen=True)
+class SearchResult:
+    """Where a search ended.
+
+    Attributes
+    ----------
+    outcome : Outcome
+    components : array
+        Settled components if certified or settled; else the quenched dictionary, orthogonal.
+    n_steps : int
+    certificate : Certificate or None
+        Of `components`; None unless they are settled.
+    has_exact_atom : bool
+        Whether an exact atom was seen, so that more steps or samples might have led to the end.
+    """
+
+    outcome: Outcome
+    components: Array
+    n_steps: int
+    certificate: Certificate | None
+    has_exact_atom: bool
+
+
+@dataclass(frozen=True)
+class Order:
+    """How ordered codes are.
+
+    Attributes
+    ----------
+    fewest, most : float
+        Smallest and largest share of small codes (below .3 rms) of an atom.
+    flatness : float
+        Mean over the atoms of l1 norm over rms: .8 for Gaussian codes.
+    n_rows : int
+        Rows that these were counted in.
+    """
+
+    fewest: float
+    most: float
+    flatness: float
+    n_rows: int
+
+    def is_even(self, share: float) -> bool:
+        """Whether the atom with the fewest small codes has that share of the excess of the one with the most."""
+        least = _GAUSSIAN_SHARE + share * (self.most - _GAUSSIAN_SHARE)
+        return self.fewest > least - 1 / np.sqrt(self.n_rows)
+
+    def is_worth_a_quench(self) -> bool:
+        """Of a batch while the search is hot."""
+        return self.flatness < 0.72 and self.most > 0.36 and self.is_even(0.3)
+
+    def is_ordered(self, few_features: bool) -> bool:
+        """Of all rows after a quench; with few features the shares scatter, and settling costs little."""
+        if few_features:
+            return self.fewest > 0.28 and self.flatness < 0.7
+        return self.fewest > 0.3 and self.flatness < 0.7 and self.is_even(0.4)
+
+
+class Schedule:
+    """When the search looks, and which score it descends by.
+
+    Parameters
+    ----------
+    n_features : int
+    look_every : int or None
+        Steps between two looks at the start; None means 16 up to 32 features, else 8.
+    """
+
+    def __init__(self, n_features: int, look_every: int | None = None) -> None:
+        self._few = n_features <= _FEW_FEATURES
+        self.n_steps = look_every or (16 if self._few else 8)  # until the next look
+
+    def softening(self, step: int) -> float:
+        return _SIGN if step < _PHASE or (step // _PHASE) % 2 else _SOFTENING
+
+    def slow_down(self, step: int) -> None:
+        """After a quench that led nowhere."""
+        if step >= 48:
+            self.n_steps = min(64 if self._few else 48, self.n_steps + 8)
+
+
+class Descent:
+    """The dictionary on its way, in float32."""
+
+    def __init__(self, X: Array, W: Array, rng: np.random.Generator) -> None:
+        self._rng = rng
+        self.W = W.astype(np.float32)
+        self._momentum = np.zeros_like(self.W)
+        self.set_rows(X)
+
+    def set_rows(self, X: Array) -> None:
+        m, n = X.shape
+        self._twice = np.empty((2 * m, n), np.float32)
+        self._twice[:m] = X
+        self._twice[m:] = X
+        self._m, self._n_batch = m, max(1, int(m / (1 + _HEAT * m / n)))
+
+    def go(self, n_steps: int, softening: float) -> Order:
+        """Steps on random batches; the order of the last one."""
+        offsets = self._rng.integers(self._m, size=n_steps)
+        turns = np.full(n_steps, _TURN)
+        found = descend(
+            self._twice, self.W, self._momentum, offsets, self._n_batch, turns,
+            np.float32(_MOMENTUM), np.float32(softening),
+        )  # fmt: skip
+        return Order(*found, self._n_batch)
+
+    def quench(self, softening: float) -> tuple[Array, Order]:
+        """Dictionary after steps of falling size on all rows; the state itself stays as hot as it is.
+
+        With many features they end half way where the atoms are not evenly ordered.
+        """
+        W, still = self.W.copy(), np.zeros_like(self.W)
+        parts = (_QUENCH_TURNS,) if len(W) <= _FEW_FEATURES else (_QUENCH_TURNS[:4], _QUENCH_TURNS[4:])
+        for turns in parts:
+            offsets = np.zeros(len(turns), np.int64)
+            score = np.float32(_SOFTENING if softening < 0 else softening)
+            found = descend(self._twice, W, still, offsets, self._m, turns, np.float32(0), score)
+            order = Order(*found, self._m)
+            if not order.is_even(0.4):
+                break
+        return polar_near(W), order
+
+    @property
+    def l1(self) -> float:
+        return float(np.abs(self._twice[: self._m] @ self.W.T).sum(dtype=np.float64)) / self._m
+
+
+class _Answers:
+    """What the looks of a search have found."""
+
+    def __init__(self, problem: Problem) -> None:
+        self._problem = problem
+        self._settled: list[tuple[float, int, Array, Certificate]] = []
+        self.exact_atom = False
+        self.quenched: Array | None = None
+
+    def settle(self, W: Array) -> tuple[Array, Certificate]:
+        """Settle W and remember it if it has zeros everywhere and is stationary."""
+        components, certificate = self._problem.settle(W)
+        if certificate.has_zeros and len(certificate.unstationary) == 0:
+            entry = (self._problem.l1(components), len(self._settled), components, certificate)
+            self._settled.append(entry)
+        return components, certificate
+
+    def is_noisy(self, W: Array) -> bool:
+        """Whether W, ordered but without zeros, is what was found before, and has no exact atom."""
+        previous, self.quenched = self.quenched, W
+        if previous is None or self._settled or not same_atoms(W, previous):
+            return False
+        return not self.look_for_exact_atom(W)
+
+    def look_for_exact_atom(self, W: Array) -> bool:
+        if not self.exact_atom:
+            self.exact_atom = self._problem.has_exact_atom(W[most_small(self._problem.X @ W.T)])
+        return self.exact_atom
+
+    @property
+    def is_enough(self) -> bool:
+        return len(self._settled) >= _MOST_SETTLED
+
+    def best(self) -> tuple[Array, Certificate] | None:
+        """The sparsest of the settled answers."""
+        return min(self._settled)[2:] if self._settled else None
+
+
+def search(
+    problem: Problem,
+    W: Array,
+    options: HRPOptions,
+    seed: int,
+    *,
+    warm: bool = False,
+    callback: Callback | None = None,
+) -> SearchResult:
+    """Descend from W on a working sample until a settled dictionary is certified, or it is clear that none will be.
+
+    With `warm` the start itself is looked at first.
+    """
+    n = len(W)
+    few_features = n <= _FEW_FEATURES
+    first_rows, without_atom, with_atom = options.limits(n)
+    problem.draw(options.rows_per_feature[0])
+    descent = Descent(problem.X, W, np.random.default_rng([seed, 1]))
+    schedule, answers = Schedule(n, options.look_every), _Answers(problem)
+    bath: HeatBath | None = None
+    step, limit, has_grown = 0, max(first_rows, without_atom), False
+
+    def end(outcome: Outcome, components: Array, certificate: Certificate | None = None) -> SearchResult:
+        return SearchResult(outcome, components, step, certificate, answers.exact_atom)
+
+    while step < limit:
+        softening = schedule.softening(step)
+        if bath is not None:
+            step += bath.n_sweeps
+            W_cold, is_ordered = bath.go()
+        elif warm:
+            W_cold, is_ordered, warm = polar_near(descent.W), True, False
+        else:
+            n_steps = min(schedule.n_steps, limit - step)
+            order = descent.go(n_steps, softening)
+            step += n_steps
+            is_ordered = few_features or order.is_worth_a_quench()
+            if is_ordered:
+                W_cold, order = descent.quench(softening)
+                is_ordered = order.is_ordered(few_features)
+                schedule.slow_down(step)
+        if callback is not None and callback(Iterate(SEARCH, step, polar_near(descent.W), descent.l1, np.nan, limit)):
+            return end(Outcome.STOPPED, descent.quench(softening)[0])
+        if is_ordered:
+            some = problem.X if n <= 64 else problem.X[: max(_ROWS_TO_UNMIX[0] * n, _ROWS_TO_UNMIX[1])]
+            W_cold = W_cold if few_features else unmix_small(some, W_cold)
+            W_probed, is_exact = probe(some, W_cold)
+            if is_exact or problem.complete:
+                components, certificate = answers.settle(W_probed)
+                if certificate:
+                    return end(Outcome.CERTIFIED, components, certificate)
+                if answers.is_enough:
+                    break
+                is_exact = certificate.has_zeros
+                if not is_exact and problem.adopt(components):
+                    descent = Descent(problem.X, np.eye(n), np.random.default_rng([seed, 1, step]))
+                    answers.exact_atom = is_exact = True
+            if not is_exact and bath is None and answers.is_noisy(W_cold):
+                return end(Outcome.NOISY, W_cold)
+        if not has_grown and step >= first_rows:
+            has_grown = True
+            if problem.draw(options.rows_per_feature[1]):
+                descent.set_rows(problem.X)
+        if step >= limit and limit < with_atom:
+            if answers.look_for_exact_atom(descent.quench(softening)[0]):
+                limit = with_atom
+        if bath is None and few_features and step >= _PHASE and len(problem.X) < _FEW_ROWS * n:
+            bath = HeatBath(problem.X, polar_near(descent.W), seed)
+    best = answers.best()
+    if best is not None:
+        return end(Outcome.SETTLED, *best)
+    return end(Outcome.LOST, answers.quenched if answers.quenched is not None else descent.quench(_SIGN)[0])

@@ -1,0 +1,67 @@
+"""Why a fit failed: whether the data is exactly sparse under another assumption than the one it was fitted with."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from hrpursuit.blas import one_blas_thread
+from hrpursuit.core.manifolds import polar
+from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.search import search
+from hrpursuit.schemes.setup import Setup, random_start
+from hrpursuit.schemes.working_sample import WorkingSample
+
+_STEPS = 100, 200  # of the search on its first sample, and in all unless an exact atom is found
+_ORTHONORMAL = 1e-6  # largest cosine between atoms of an orthogonal dictionary that was found as a complete one
+_STANDARD_ERRORS = 5.0  # by which the mean of a feature has to differ from zero
+
+
+def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | None, str | None]:
+    """For a search that failed: the answer after all, where it is one under the assumptions of the sample; else what
+    the data is under others, with what to do, where that can be told.
+    """
+    for complete, offset in _assumptions(sample):
+        trial = WorkingSample(rows, setup.seed, complete=complete, offset=offset)
+        if not trial.draw(setup.options.rows_per_feature[0]):
+            continue
+        options = replace(setup.options, patience=(*_STEPS, None))
+        with one_blas_thread():
+            found = search(trial, random_start(trial, setup.seed), options, setup.seed, callback=setup.stopper.callback)
+        if setup.stopper.stopped:
+            break
+        if not found.certificate:
+            continue
+        components = trial.dictionary(found.components)[0]
+        defect = np.abs(components @ components.T - np.eye(len(components))).max()
+        if complete and not sample.complete and defect < _ORTHONORMAL:
+            B, certificate = sample.settle(sample.start(polar(components)))
+            if offset == sample.offset and certificate:
+                return B, None  # atoms of very different strength, which whitening makes equal
+            complete = False
+        return None, _advice(complete and not sample.complete, offset and not sample.offset)
+    return None, None
+
+
+def _assumptions(sample: WorkingSample) -> list[tuple[bool, bool]]:
+    """Whether complete, and whether with an offset, in the order in which they are tried."""
+    found = []
+    has_rank = sample.span is None and len(sample.raw) > sample.rank
+    if not sample.complete and has_rank:
+        found.append((True, sample.offset))
+    if not sample.offset and _has_mean(sample.raw):
+        found.append((sample.complete, True))
+        if not sample.complete and has_rank:
+            found.append((True, True))
+    return found
+
+
+def _has_mean(X: Array) -> bool:
+    error = np.std(X, axis=0, dtype=np.float64) / np.sqrt(len(X))
+    return bool((np.abs(X.mean(axis=0, dtype=np.float64)) > _STANDARD_ERRORS * error).any())
+
+
+def _advice(complete: bool, offset: bool) -> str:
+    where = "in a dictionary whose atoms are not orthogonal" if complete else "in such a dictionary"
+    around = " around an offset" if offset else ""
+    settings = [name for name, used in (('dictionary="complete"', complete), ("fit_intercept=True", offset)) if used]
+    return f"the samples are exactly sparse {where}{around}: use {' and '.join(settings)}"

@@ -1,0 +1,44 @@
+"""Rows as evidence: those that are not zero, each counted once."""
+
+import numpy as np
+
+from hrpursuit.core.protocols import Array, Rows
+
+_NEARLY_ALL = 0.9  # share of rows that count from which on a second draw is not worth it
+_SEED = 0  # of the rows that are drawn: the same ones for every seed of a fit, which only orders them
+_SAME = 1e-9  # relative difference of a random projection below which two rows are compared entry by entry
+
+
+def is_live(X: Array) -> Array:
+    """Which rows are not zero."""
+    return np.asarray(X.any(axis=1))
+
+
+def distinct_live(X: Array) -> Array:
+    """Indices of the rows that are not zero, in order; of rows that are equal up to their sign the first."""
+    live = np.flatnonzero(X.any(axis=1))
+    direction = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
+    size = np.abs(X[live] @ direction)
+    order = np.argsort(size, kind="stable")
+    size, candidates = size[order], live[order]
+    close = np.flatnonzero(np.diff(size) <= _SAME * size[1:])
+    if len(close) == 0:
+        return live
+    first, second = X[candidates[close]], X[candidates[close + 1]]
+    same = (first == second).all(axis=1) | (first == -second).all(axis=1)
+    keep = np.ones(len(candidates), bool)
+    keep[close[same] + 1] = False
+    return np.sort(candidates[keep])
+
+
+def sample_evidence(rows: Rows, n: int, first: Array | None = None) -> Array:
+    """About n distinct rows that are not zero, or all there are; `first` are n rows that were drawn before."""
+    X = rows.sample(n, _SEED) if first is None else first
+    chosen = distinct_live(X)
+    if len(chosen) >= _NEARLY_ALL * len(X) or len(X) == rows.n_samples:
+        return X if len(chosen) == len(X) else X[chosen]
+    if np.count_nonzero(is_live(X)) < n / 4:
+        X = rows.sample(n, _SEED, where=is_live)  # so few that a plain sample misses them
+    else:
+        X = rows.sample(int(np.ceil(min(4 * n, n * n / max(1, len(chosen))))), _SEED)
+    return X[distinct_live(X)]

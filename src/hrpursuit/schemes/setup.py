@@ -1,0 +1,54 @@
+"""What the exact scheme is run with, and its search with a record."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hrpursuit.blas import one_blas_thread
+from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.core.options import HRPOptions
+from hrpursuit.core.protocols import Array
+from hrpursuit.core.search import SEARCH, Outcome, SearchResult, search
+from hrpursuit.core.team import Team
+from hrpursuit.schemes.stages import StageLog, Stopper
+from hrpursuit.schemes.working_sample import WorkingSample
+
+
+@dataclass(frozen=True)
+class Setup:
+    """What the exact scheme is run with."""
+
+    options: HRPOptions
+    max_iter: int
+    tol: float
+    seed: int
+    team: Team
+    stopper: Stopper
+    log: StageLog
+
+
+def random_start(sample: WorkingSample, seed: int) -> Array:
+    with one_blas_thread():  # the search magnifies the last bit of its start
+        return random_orthogonal(sample.rank, np.random.default_rng([seed, 0]))
+
+
+def run_search(sample: WorkingSample, W: Array, warm: bool, setup: Setup) -> SearchResult:
+    """The search with its record."""
+    with one_blas_thread():
+        found = search(sample, W, setup.options, setup.seed, warm=warm, callback=setup.stopper.callback)
+        before, after = _l1(sample.X, W), _l1(sample.X, sample.searched(found.components, found.outcome in EXACT))
+    shortfall = None
+    if found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
+        shortfall = (
+            f"a certified dictionary in {found.n_steps} steps of the search, although some atoms are exact; "
+            "increase n_init or give more samples"
+        )
+    setup.log.add(SEARCH, found.n_steps, before, after, shortfall)
+    return found
+
+
+EXACT = (Outcome.CERTIFIED, Outcome.SETTLED)
+
+
+def _l1(X: Array, W: Array) -> float:
+    return float(np.abs(X.astype(np.float32) @ W.T.astype(np.float32)).sum(dtype=np.float64)) / max(1, len(X))

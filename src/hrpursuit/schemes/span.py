@@ -1,0 +1,83 @@
+"""What rows span, the units of their features, and the whitening of a complete dictionary."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hrpursuit.core.protocols import Array, Rows
+
+_RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest, below which the singular values decide
+_DEAD = 1e-13  # singular value, relative to the largest, of a direction that the rows do not have
+_MOST_ROUNDS = 3  # of looking for rows along directions that a sample misses
+_OUTLIER, _TRIM_ROUNDS = 6.0, 4  # squared norm relative to the median beyond which a row is left out, and how often
+
+
+@dataclass(frozen=True)
+class IsAlong:
+    """Which rows have a part along any of the directions."""
+
+    directions: Array
+    level: float
+
+    def __call__(self, X: Array) -> Array:
+        return np.asarray((np.abs(X @ self.directions) > self.level).any(axis=1))
+
+
+def missing_directions(X: Array) -> Array:
+    """Orthonormal columns that span what the rows of X do not."""
+    n = X.shape[1]
+    gram = X.T @ X
+    values = np.linalg.eigvalsh(gram)
+    if len(X) >= n and values[0] > _RANK_TOL * values[-1]:
+        return np.empty((n, 0))
+    _, sizes, Vt = np.linalg.svd(np.linalg.qr(X, mode="r"))  # squares would hide what is 1e-8 of the rest
+    rank = int(np.sum(sizes > _DEAD * max(X.shape) * sizes[0]))
+    return Vt[rank:].T
+
+
+def spanning(rows: Rows, X: Array, level: float, *, fixed: bool) -> tuple[Array, Array]:
+    """Rows X, with more of them where these span less than all rows do, since an atom may be used seldom, and unless
+    they are `fixed`; and orthonormal columns for what they do not span.
+    """
+    missing = missing_directions(X)
+    for _ in range(_MOST_ROUNDS):
+        if missing.shape[1] == 0 or fixed or len(X) >= (rows.n_samples or 0):
+            break
+        more = np.asarray(rows.sample(len(X), 0, where=IsAlong(missing, level)), dtype=np.float64)
+        if len(more) == 0:
+            break  # dead, not seldom
+        X = np.concatenate([X, more])
+        missing = missing_directions(X)
+    return X, missing
+
+
+def units_of(X: Array) -> Array:
+    """For each feature the power of two nearest to its rms: division by it is exact. One where it is zero."""
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    unit = np.ldexp(1.0, np.frexp(largest)[1])  # or squares may leave the range of the format
+    rms = unit * np.sqrt(np.mean(np.square(X / unit, dtype=np.float64), axis=0))
+    return np.where(rms > 0, np.exp2(np.round(np.log2(np.where(rms > 0, rms, 1.0)))), 1.0)
+
+
+def whitening_of(X: Array) -> Array:
+    """P such that the rows X @ P, each divided by its norm, have nearly the identity for second moment.
+
+    Rows far larger than the others are left out; then one step of Tyler's fixed point, which weighs every row alike.
+    More steps fit sparse rows ever worse: many of them lie in few dimensions.
+    """
+    n = X.shape[1]
+    P = _inverse_root(X.T @ X / len(X))
+    for _ in range(_TRIM_ROUNDS):
+        squares = np.square(X @ P).sum(axis=1)
+        usual = squares < _OUTLIER * np.median(squares)
+        if usual.all() or np.count_nonzero(usual) < 2 * n:
+            break
+        P = _inverse_root(X[usual].T @ X[usual] / np.count_nonzero(usual))
+    Y = X @ P
+    Y *= np.sqrt(n / np.maximum(np.square(Y).sum(axis=1), np.finfo(float).tiny))[:, None]
+    return P @ _inverse_root(Y.T @ Y / len(Y))
+
+
+def _inverse_root(C: Array) -> Array:
+    values, V = np.linalg.eigh(C)
+    return np.asarray((V / np.sqrt(np.maximum(values, 1e-15 * values[-1]))) @ V.T)
