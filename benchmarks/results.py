@@ -7,9 +7,9 @@ where `rows_of` yields cells as numbers, and `results.bar(name, measured, at_mos
 reached. At the end `benchmarks/results/NAME.json` is written, the bars that were missed are listed, and the process
 exits with 1 if there are any.
 
-`partial=True` is for quick runs and for runs of chosen cases. Their bars are judged and the process exits in the same
-way, but nothing is written: a file in `results` always holds the whole benchmark, so that two of them can be compared.
-A run that an exception ends writes nothing either.
+`partial=True` is for quick runs, for runs of chosen cases and where data or a peer is missing. Their bars are judged
+and the process exits in the same way, but nothing is written: a file in `results` always holds the whole benchmark, so
+that two of them can be compared. A run that an exception ends writes nothing either.
 """
 
 import json
@@ -35,9 +35,16 @@ ROOT = Path(__file__).parents[1]
 class Results:
     """Figures and bars of one benchmark run."""
 
-    def __init__(self, path: str, *, partial: bool = False, folder: Path = ROOT / "benchmarks" / "results") -> None:
+    def __init__(
+        self,
+        path: str,
+        *,
+        suffix: str = "",
+        partial: bool = False,
+        folder: Path = ROOT / "benchmarks" / "results",
+    ) -> None:
         self.name = Path(path).stem
-        self.file = None if partial else folder / f"{self.name}.json"
+        self.file = None if partial else folder / f"{self.name}{suffix}.json"
         self.command = " ".join([f"python benchmarks/{self.name}.py", *sys.argv[1:]])
         self._figures: dict[str, dict[str, list]] = {}
         self._bars: list[dict[str, Any]] = []
@@ -103,7 +110,8 @@ class Results:
         if kind is not None:
             return
         missed = self.missed()
-        print(f"\n{len(self._bars) - len(missed)} of {len(self._bars)} bars reached")
+        if self._bars:
+            print(f"\n{len(self._bars) - len(missed)} of {len(self._bars)} bars reached")
         for bar in missed:
             limits = " and ".join(f"{key.replace('_', ' ')} {text(limit)}" for key, limit in bar["asked"].items())
             print(f"  FAIL {bar['bar']}: {text(bar['measured'])}, asked {limits}")
