@@ -182,7 +182,7 @@ class Case:
     `asked` is "exact" (every error at most `exact`), "peers" (median error against the best peer's) or "message" (a
     warning that names the complete dictionary). A certified fit with an error above `wrong` is a wrong certificate:
     1e-8 where the zeros of the codes are exact; where rounding or noise hides them, the rms of what hides them relative
-    to that of the data; 1e-3 for dense sources, which have no zeros to certify.
+    to that of the data, at most 0.1; 1e-3 for dense sources, which have no zeros to certify.
     """
 
     name: str
@@ -236,7 +236,7 @@ def _sparse_cases() -> list[Case]:
         cases.append(case(f"{decimals} decimals", asked="peers", wrong=level, change=partial(rounded, decimals)))
     for snr_db in (60, 30, 20, 10, 0):
         for settings in ({}, COMPLETE):
-            name, level = f"{snr_db} dB{', complete' if settings else ''}", 10 ** (-snr_db / 20)
+            name, level = f"{snr_db} dB{', complete' if settings else ''}", min(0.1, 10 ** (-snr_db / 20))
             cases.append(case(name, settings, asked="peers", wrong=level, change=partial(noise, snr_db), **settings))
     return cases
 

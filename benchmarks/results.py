@@ -52,12 +52,12 @@ class Results:
     def figures(self, name: str, header: Iterable[str], rows: Iterable[Iterable[object]]) -> list[list[object]]:
         """Print the rows of a table as they come, under its name, and keep them.
 
-        Numbers are printed with three digits, booleans as yes and NO, None as -.
+        Numbers are printed with three digits, booleans as yes and NO, None as -. Blanks make a column wider.
         """
         header, kept = list(header), []
         if name in self._figures:
             raise ValueError(f"there is already a table {name!r}.")
-        self._figures[name] = {"header": header, "rows": kept}
+        self._figures[name] = {"header": [column.strip() for column in header], "rows": kept}
 
         def shown() -> Iterator[list[str]]:
             for row in rows:

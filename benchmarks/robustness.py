@@ -28,14 +28,16 @@ from hrpursuit.baselines import SPAMS
 FIRST_SEED = 94_000  # no test and no other benchmark uses these
 SHAPES = [(20, 200), (50, 500), (20, 1000)]  # features, samples
 DENSE_SHAPES = [(10, 5000), (10, 20_000), (10, 100_000)]
-N_SEEDS, N_PEER_SEEDS = 10, 3  # the latter in cases where peers are shown, but not the measure
+N_SEEDS, N_PEER_SEEDS = 10, 3  # the latter for peers in exactly sparse cases, where they are not what we are judged by
 N_MORE = 55  # further seeds of each exactly sparse case at 20 x 200, so that there are 2,000 fits
 WORSE, FOUND = 1.05, 0.5
 
 
 def spams(X, seed):
-    """SPAMS as in its documentation, on data of unit rms; more iterations or larger batches do not lower its error."""
-    model = SPAMS(lambda1=0.15, batch_size=100, max_iter=20 * X.shape[1], random_state=seed)
+    """SPAMS with the penalty of its documentation, on data of unit rms. On sparse codes it has then converged; a third
+    of that penalty halves the error on clean data, in several times the time, and raises it in noise.
+    """
+    model = SPAMS(lambda1=0.15, batch_size=100, max_iter=max(600, 20 * X.shape[1]), random_state=seed)
     return model.fit(X).components_
 
 
@@ -104,9 +106,10 @@ def fit(case: Case, sample: Sample, seed: int) -> Fit:
     learned = [model.components_, model.encoder_, model.objective_, *([model.intercept_] if case.intercept else [])]
     found.finite = all(np.isfinite(part).all() for part in learned)
     found.names_complete = any("complete" in str(warning.message) for warning in caught)
-    found.error = sample.error(model.components_)
-    if case.intercept:
-        found.error = max(found.error, sample.offset_error(model.intercept_))
+    if found.finite:
+        found.error = max(
+            sample.error(model.components_), sample.offset_error(model.intercept_) if case.intercept else 0
+        )
     found.certified = bool(model.certified_)
     found.wrong = found.certified and not found.error <= case.wrong
     if not found.certified:
@@ -123,7 +126,8 @@ def measure(case: Case, shape, seeds, peers=(), n_peer_seeds=0) -> tuple[list[Fi
         fits.append(fit(case, sample, seed))
         for name in peers:
             _, is_orthogonal, run = PEERS[name]
-            n_fits = N_PEER_SEEDS if name == "SPAMS" and n_features == 50 else n_peer_seeds  # it takes 3 to 10 s there
+            is_slow = name == "SPAMS" and n_features != 20  # it takes 3 to 10 s at 50 features, 2 s on dense sources
+            n_fits = min(n_peer_seeds, N_PEER_SEEDS) if is_slow else n_peer_seeds
             if i < n_fits and (case.dictionary == "orthogonal" or not is_orthogonal):
                 errors[name].append(peer_error(run, case, sample, seed))
     for failure, count in Counter(one.failure for one in fits if one.failure).items():
@@ -146,8 +150,9 @@ def rows(results, cases, shapes, seeds, peers, everything, medians):
                 named = sum(one.names_complete for one in fits)
                 reached = results.bar(f"{cell}: fits whose message names complete", named, at_least=len(fits))
             else:
-                best = min((error for error in others.values() if error is not None), default=np.inf)
-                reached = results.bar(f"{cell}: median error over the best peer's", median / best, at_most=1.05)
+                best = min((error for error in others.values() if error is not None), default=np.nan)
+                ratio = median / best if np.isfinite(best) else np.nan  # no peer, no comparison: not reached
+                reached = results.bar(f"{cell}: median error over the best peer's", ratio, at_most=1.05)
             spent = 1e3 * float(np.median([one.seconds for one in fits]))
             certified = sum(one.certified for one in fits)
             yield cell, median, max(errors), certified, sum(one.worse for one in fits), spent, *others.values(), reached
@@ -200,7 +205,8 @@ def main():
         [case for case in cases if options.only.lower() in case.name.lower()] for cases in (SPARSE_CASES, DENSE_CASES)
     )
     with Results(__file__, partial=not is_whole) as results:
-        everything, medians = [], {}
+        everything: list[Fit] = []
+        medians: dict[tuple, float] = {}
         if absent := [name for name in PEERS if name not in peers]:
             print(f'not installed, left out: {", ".join(absent)}; pip install ".[peers]"')
         warm_up()
@@ -209,7 +215,7 @@ def main():
             f"\n{n_seeds} fits per case. median, largest: errors of ours; worse: uncertified fits that are worse than"
         )
         print("the paper's scheme; ms: median time of a fit of ours; of each peer the median error (over 3 fits in")
-        print("exactly sparse cases, and for SPAMS at 50 features)")
+        print("exactly sparse cases, and for SPAMS at 50 features and on dense sources)")
         for title, cases, sizes in (
             ("sparse codes", sparse_cases, shapes),
             ("dense sources", dense_cases, dense_shapes),
