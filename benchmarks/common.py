@@ -1,5 +1,6 @@
 """What the benchmarks share: the paper's scheme written plainly, timing, tables, the machine."""
 
+import argparse
 import os
 import time
 import warnings
@@ -8,9 +9,12 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
+from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from hrpursuit import HRP
+from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.experiments.machine import machine, versions
 
 threadpool_limits(1)  # one thread each, so that ratios mean something
@@ -21,7 +25,12 @@ def describe_machine() -> None:
     """One line on what the figures were measured with."""
     packages = versions("numpy", "scipy", "scikit-learn", "numba")
     print(f"machine: {machine()}, {os.cpu_count()} cores, {packages}; ", end="")
-    print(f"threads: {max(library['num_threads'] for library in threadpool_info())}")
+    print(f"threads: {threads()}")
+
+
+def threads() -> int:
+    """Threads of the linear algebra libraries, the most of any."""
+    return max(library["num_threads"] for library in threadpool_info())
 
 
 def installed(package: str) -> bool:
@@ -72,6 +81,35 @@ def plain_paper(X: np.ndarray, seed: int) -> np.ndarray:
         W = W - tau * 0.5 * (G - R @ G.T @ R)
         tau *= 0.8
     return polar_by_svd(W)
+
+
+def fast_ica(X: np.ndarray, seed: int, *, whiten: bool = False) -> np.ndarray:
+    """Atoms by FastICA of data of unit rms: orthogonal ones, or with whitening any."""
+    if whiten:
+        return FastICA(whiten="unit-variance", random_state=seed).fit(X).mixing_.T
+    return FastICA(whiten=False, random_state=seed).fit(X).components_
+
+
+def picard(X: np.ndarray, seed: int, *, ortho: bool = True) -> np.ndarray:
+    """Atoms of data of unit rms: orthogonal ones by Picard-O without whitening, or any by Picard. Both are told that
+    sources may be sub-Gaussian.
+    """
+    from picard import picard as run  # noqa: PLC0415 - an optional peer
+
+    K, W, _ = run(X.T, ortho=ortho, whiten=not ortho, centering=not ortho, extended=True, random_state=seed)
+    return W if ortho else np.linalg.inv(W @ K).T
+
+
+def command_line(doc: str | None) -> argparse.ArgumentParser:
+    """A parser that shows the docstring as it is, with --quick."""
+    parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="few trials of small cases; writes no results")
+    return parser
+
+
+def warm_up(**settings: object) -> None:
+    """Load or compile the kernels, so that no fit that is timed does."""
+    HRP(random_state=0, **settings).fit(make_sparse_coded(200, 5, sparsity=0.2, random_state=0)[0])
 
 
 def seconds(run: Callable[[], object], repeats: int = 1) -> float:

@@ -1,10 +1,11 @@
 """Complete dictionaries: error, and time against an orthogonal fit of that size by the plain paper scheme.
 
-python benchmarks/complete.py
+python benchmarks/complete.py            # or --quick: 2 trials
 """
 
 import numpy as np
-from common import describe_machine, plain_paper, seconds, table, verdict
+from common import command_line, plain_paper, seconds, warm_up
+from results import Results
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
@@ -14,11 +15,10 @@ N_FEATURES, N_SAMPLES, SPARSITY, N_TRIALS = 50, 2500, 0.2, 10
 FIRST_SEED = 78_000
 
 
-def rows():
-    HRP(dictionary="complete", random_state=0).fit(make_sparse_coded(200, 5, sparsity=0.2, random_state=0)[0])
+def rows(results, n_trials):
     for condition in (2, 10, 100):
         ours, paper, ratios = [], [], []
-        for seed in range(FIRST_SEED, FIRST_SEED + N_TRIALS):
+        for seed in range(FIRST_SEED, FIRST_SEED + n_trials):
             kind = {"sparsity": SPARSITY, "random_state": seed}
             X, _, A = make_sparse_coded(N_SAMPLES, N_FEATURES, dictionary="complete", condition=condition, **kind)
             X_orthogonal = make_sparse_coded(N_SAMPLES, N_FEATURES, **kind)[0]
@@ -28,22 +28,22 @@ def rows():
             ours.append(dictionary_error(model.components_, A))
             remark = HRP(dictionary="complete", scheme="paper", random_state=seed).fit(X)
             paper.append(dictionary_error(remark.components_, A))
-        ok = max(ours) <= 1e-12 and max(ratios) <= 5
-        yield (
-            condition,
-            f"{np.median(ours):.0e}",
-            f"{max(ours):.0e}",
-            f"{np.median(paper):.2g}",
-            *[f"{value:.2f}" for value in (np.median(ratios), max(ratios))],
-            verdict(ok),
-        )
+        reached = results.bar(f"condition {condition}: largest error", max(ours), at_most=1e-12)
+        reached &= results.bar(f"condition {condition}: largest time ratio", max(ratios), at_most=5)
+        yield condition, np.median(ours), max(ours), np.median(paper), np.median(ratios), max(ratios), reached
 
 
 def main():
-    describe_machine()
-    print(f"\n{N_FEATURES} features, {N_SAMPLES} samples, sparsity {SPARSITY}, {N_TRIALS} trials.")
-    print("Asked at condition 2 and 10: every error <= 1e-12, every time ratio <= 5")
-    table(["condition", "median", "largest", "paper's remark", "time ratio", "largest ratio", "reached"], rows())
+    quick = command_line(__doc__).parse_args().quick
+    n_trials = 2 if quick else N_TRIALS
+    with Results(__file__, partial=quick) as results:
+        warm_up(dictionary="complete")
+        print(f"\n{N_FEATURES} features, {N_SAMPLES} samples, sparsity {SPARSITY}, {n_trials} trials")
+        results.figures(
+            "errors, and time over that of the plain paper scheme; asked: every error <= 1e-12, every ratio <= 5",
+            ["condition", "median", "largest", "paper's remark", "time ratio", "largest ratio", "reached"],
+            rows(results, n_trials),
+        )
 
 
 if __name__ == "__main__":

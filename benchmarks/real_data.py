@@ -1,13 +1,13 @@
 """Real data, ours against the paper's scheme: readings of a sensor network, 8 x 8 patches of scikit-image's camera.
 
-python benchmarks/real_data.py     (readings: ../shared/data or HRPURSUIT_DATA)
+python benchmarks/real_data.py            # or --quick: 1 start; readings: ../shared/data or HRPURSUIT_DATA
 """
 
 import numpy as np
-from common import describe_machine, october, row_means_in_gaps, seconds, table, verdict
+from common import command_line, october, row_means_in_gaps, seconds, warm_up
+from results import Results
 
 from hrpursuit import HRP
-from hrpursuit.datasets import make_sparse_coded
 
 SEEDS = range(84_000, 84_005)
 T0 = (5, 7, 11, 18, 28)
@@ -30,10 +30,10 @@ def patches():
     return X - X.mean(axis=1, keepdims=True)
 
 
-def fits(X, scheme, t0):
+def fits(X, scheme, t0, seeds):
     """Mean over the seeds of l1 norm, relative error at T0 and seconds."""
     found = []
-    for seed in SEEDS:
+    for seed in seeds:
         model = HRP(t0, scheme=scheme, random_state=seed)
         spent = seconds(lambda model=model: model.fit(X))
         l1 = np.abs(X @ model.components_.T).sum() / len(X)
@@ -41,26 +41,32 @@ def fits(X, scheme, t0):
     return np.mean(found, axis=0)
 
 
-def rows(name, X):
+def rows(results, name, X, seeds):
     for t0 in (None, *T0):
-        l1, error, spent = fits(X, "exact", t0)
-        l1_paper, error_paper, spent_paper = fits(X, "paper", t0)
-        ratio = spent / spent_paper
+        l1, error, spent = fits(X, "exact", t0, seeds)
+        l1_paper, error_paper, spent_paper = fits(X, "paper", t0, seeds)
         if t0 is None:
-            ok = l1 <= l1_paper and ratio <= 3
-            yield name, "-", f"{l1:.4f}", f"{l1_paper:.4f}", "-", "-", f"{ratio:.2f}", verdict(ok)
+            cell, errors = name, (None, None)
+            reached = results.bar(f"{cell}: l1 norm over the paper's", l1 / l1_paper, at_most=1)
         else:
-            ok = error < error_paper and ratio <= 3
-            yield name, t0, "-", "-", f"{100 * error:.2f}%", f"{100 * error_paper:.2f}%", f"{ratio:.2f}", verdict(ok)
+            cell, errors = f"{name} at T0 = {t0}", (100 * error, 100 * error_paper)
+            l1 = l1_paper = None
+            reached = results.bar(f"{cell}: error over the paper's", error / error_paper, at_most=1)
+        reached &= results.bar(f"{cell}: time over the paper's", spent / spent_paper, at_most=3)
+        yield name, t0, l1, l1_paper, *errors, spent / spent_paper, reached
 
 
 def main():
-    describe_machine()
-    HRP(random_state=0).fit(make_sparse_coded(200, 5, sparsity=0.2, random_state=0)[0])
-    print(f"\nmeans over {len(SEEDS)} starts. Asked: l1 norm no higher, error lower, at most 3 times the paper's time")
-    heads = ["data", "T0", "l1", "paper's l1", "error", "paper's error", "time ratio", "reached"]
+    quick = command_line(__doc__).parse_args().quick
+    seeds = SEEDS[:1] if quick else SEEDS
     sources = [(name, X) for name, X in (("readings", readings()), ("patches", patches())) if X is not None]
-    table(heads, (row for name, X in sources for row in rows(name, X)))
+    with Results(__file__, partial=quick or len(sources) < 2) as results:
+        warm_up()
+        results.figures(
+            "means over the starts; asked: l1 norm and error no higher, at most 3 times the paper's time",
+            ["data", "T0", "l1", "paper's l1", "error, %", "paper's error, %", "time ratio", "reached"],
+            (row for name, X in sources for row in rows(results, name, X, seeds)),
+        )
 
 
 if __name__ == "__main__":

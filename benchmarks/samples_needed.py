@@ -1,12 +1,11 @@
 """How many samples does exact recovery take? Prints a table and draws the picture of the README.
 
-python benchmarks/samples_needed.py [-o docs/samples_needed.png]
+python benchmarks/samples_needed.py [-o docs/samples_needed.png]    # with --quick 1 trial and no picture
 """
 
-import argparse
-
 import numpy as np
-from common import describe_machine, table
+from common import command_line
+from results import Results
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
@@ -18,21 +17,21 @@ SAMPLES = (150, 200, 250, 350, 500, 1000, 2000, 5000, 10_000, 30_000)
 SPARSITIES = (0.2, 0.5)
 
 
-def errors(scheme, n_samples, sparsity):
+def errors(scheme, n_samples, sparsity, n_trials):
     found = []
-    for seed in range(FIRST_SEED, FIRST_SEED + N_TRIALS):
+    for seed in range(FIRST_SEED, FIRST_SEED + n_trials):
         X, _, W = make_sparse_coded(n_samples, N_FEATURES, sparsity=sparsity, random_state=seed)
         found.append(dictionary_error(HRP(scheme=scheme, random_state=seed).fit(X).components_, W))
     return found
 
 
-def rows(measured):
+def rows(measured, n_trials):
     for sparsity in SPARSITIES:
         for n_samples in SAMPLES:
-            cells = {scheme: errors(scheme, n_samples, sparsity) for scheme in SCHEME_COLOURS}
+            cells = {scheme: errors(scheme, n_samples, sparsity, n_trials) for scheme in SCHEME_COLOURS}
             for scheme, found in cells.items():
                 measured[scheme, sparsity, n_samples] = found
-            yield sparsity, n_samples, *[f"{np.median(found):.1e}" for found in cells.values()]
+            yield sparsity, n_samples, *[np.median(found) for found in cells.values()]
 
 
 def draw(measured, path):
@@ -57,14 +56,18 @@ def draw(measured, path):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("-o", "--out", default="docs/samples_needed.png")
-    out = parser.parse_args().out
-    describe_machine()
-    print(f"\nmedian relative error of {N_TRIALS} trials, {N_FEATURES} features")
-    measured = {}
-    table(["sparsity", "samples", "paper", "exact"], rows(measured))
-    draw(measured, out)
+    options = parser.parse_args()
+    n_trials, measured = 1 if options.quick else N_TRIALS, {}
+    with Results(__file__, partial=options.quick) as results:
+        results.figures(
+            f"median relative error, trials: {n_trials}, features: {N_FEATURES}",
+            ["sparsity", "samples", "paper", "exact"],
+            rows(measured, n_trials),
+        )
+    if not options.quick:
+        draw(measured, options.out)
 
 
 if __name__ == "__main__":

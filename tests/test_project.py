@@ -18,7 +18,8 @@ from hrpursuit.metrics import dictionary_error
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
-BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem != "common")
+SHARED = {"cases", "common", "results"}  # what benchmarks import
+BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
 
 
 def blocks(language):
