@@ -180,10 +180,10 @@ def has_exact_atom(X: Array, w: Array, levels: Array) -> bool:
     return zeros - near / 2 >= X.shape[1]
 
 
-def most_small(S: NDArray[Any]) -> int:
-    """Column with the largest share of entries below .1 rms."""
+def most_small(S: NDArray[Any], n_columns: int = 1) -> NDArray[np.intp]:
+    """Columns with the largest shares of entries below .1 rms, the largest first."""
     rms = np.sqrt(np.mean(S * S, axis=0))
-    return int(np.argmax((np.abs(S) < 0.1 * rms).mean(axis=0)))
+    return np.argsort(-(np.abs(S) < 0.1 * rms).mean(axis=0), kind="stable")[:n_columns]
 
 
 def same_atoms(A: Array, B: Array, cosine: float = 0.9) -> bool:

@@ -15,8 +15,8 @@ class HRPOptions:
     rows_per_feature : (int, int), default=(10, 20)
         Size of the working sample, and its size once `patience[0]` steps have brought no success.
     patience : (int, int or None, int or None), default=(150, None, None)
-        Steps of the search on the first working sample; in all if no exact atom is found (None: max(300, 20000 /
-        n_features)); in all if one is (None: max(3000, 600000 / n_features)).
+        Steps of the search on the first working sample; in all if no exact atom is found (None: 1000 up to 100
+        features, then fewer, at least 300); in all if one is (None: max(3000, 600000 / n_features)).
     fallback_rows_per_feature : (int, int), default=(30, 300)
         Rows of the samples for data that is not exactly sparse: of Stage One, and of the greedy sweeps.
     threshold : float, default=2.5
@@ -57,6 +57,6 @@ class HRPOptions:
     def limits(self, n_features: int) -> tuple[int, int, int]:
         """Steps on the first sample, in all without and in all with an exact atom; never falling."""
         first, without, with_atom = self.patience
-        without = max(first, 300, 20000 // n_features) if without is None else without
+        without = max(first, 300, min(1000, 100000 // n_features)) if without is None else without
         with_atom = max(without, 3000, 600000 // n_features) if with_atom is None else with_atom
         return first, without, with_atom

@@ -31,9 +31,11 @@ _SIGN, _SOFTENING = -1.0, 0.1  # the two scores of `descend`: of the l1 norm, an
 _PHASE = 500  # steps with the l1 norm, before phases of as many with either score take turns
 _FEW_FEATURES = 32  # up to here a quench costs less than a look that is wrong: quench at every look
 _FEW_ROWS = 8  # rows per feature below which, for few features, the heat bath finds what descent does not
+_BATH_SWEEPS = 400  # of the heat bath, within which it finds an exact atom if it finds any
 _QUENCH_TURNS = 0.2 * 0.7 ** np.arange(8)  # angles of the steps of a quench
 _GAUSSIAN_SHARE = 0.236  # of codes below .3 rms, where they are Gaussian
 _ROWS_TO_UNMIX = 5, 600  # rows per feature, and at least, that unmixing and the probe look at from 64 features on
+_CANDIDATES = 4  # atoms with the most small codes that are tried for being exact
 _MOST_SETTLED = 3  # answers with zeros that fail the certificate, of which the sparsest is kept
 
 
@@ -211,10 +213,10 @@ class Descent:
 class _Answers:
     """What the looks of a search have found."""
 
-    def __init__(self, problem: Problem) -> None:
+    def __init__(self, problem: Problem, exact_atom: bool) -> None:
         self._problem = problem
         self._settled: list[tuple[float, int, Array, Certificate]] = []
-        self.exact_atom = False
+        self.exact_atom = exact_atom
         self.quenched: Array | None = None
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
@@ -234,7 +236,8 @@ class _Answers:
 
     def look_for_exact_atom(self, W: Array) -> bool:
         if not self.exact_atom:
-            self.exact_atom = self._problem.has_exact_atom(W[most_small(self._problem.X @ W.T)])
+            candidates = W[most_small(self._problem.X @ W.T, _CANDIDATES)]
+            self.exact_atom = any(self._problem.has_exact_atom(w) for w in candidates)
         return self.exact_atom
 
     @property
@@ -253,18 +256,20 @@ def search(
     seed: int,
     *,
     warm: bool = False,
+    has_exact_atom: bool = False,
     callback: Callback | None = None,
 ) -> SearchResult:
     """Descend from W on a working sample until a settled dictionary is certified, or it is clear that none will be.
 
-    With `warm` the start itself is looked at first.
+    With `warm` the start itself is looked at first. `has_exact_atom` says that one was seen before, so that the data is
+    known to be exactly sparse.
     """
     n = len(W)
     few_features = n <= _FEW_FEATURES
     first_rows, without_atom, with_atom = options.limits(n)
     problem.draw(options.rows_per_feature[0])
     descent = Descent(problem.X, W, np.random.default_rng([seed, 1]))
-    schedule, answers = Schedule(n, options.look_every), _Answers(problem)
+    schedule, answers = Schedule(n, options.look_every), _Answers(problem, has_exact_atom)
     bath: HeatBath | None = None
     step, limit, has_grown = 0, max(first_rows, without_atom), False
 
@@ -291,7 +296,7 @@ def search(
             return end(Outcome.STOPPED, descent.quench(softening)[0])
         if is_ordered:
             some = problem.X if n <= 64 else problem.X[: max(_ROWS_TO_UNMIX[0] * n, _ROWS_TO_UNMIX[1])]
-            W_cold = W_cold if few_features else unmix_small(some, W_cold)
+            W_cold = W_cold if few_features and not problem.complete else unmix_small(some, W_cold)
             W_probed, is_exact = probe(some, W_cold)
             if is_exact or problem.complete:
                 components, certificate = answers.settle(W_probed)
@@ -305,15 +310,18 @@ def search(
                     answers.exact_atom = is_exact = True
             if not is_exact and bath is None and answers.is_noisy(W_cold):
                 return end(Outcome.NOISY, W_cold)
-        if not has_grown and step >= first_rows:
+        if step >= first_rows and not has_grown:
             has_grown = True
             if problem.draw(options.rows_per_feature[1]):
                 descent.set_rows(problem.X)
         if step >= limit and limit < with_atom:
-            if answers.look_for_exact_atom(descent.quench(softening)[0]):
-                limit = with_atom
+            W_test = descent.quench(softening)[0] if bath is None else W_cold
+            limit = with_atom if answers.look_for_exact_atom(W_test) else limit
         if bath is None and few_features and step >= _PHASE and len(problem.X) < _FEW_ROWS * n:
             bath = HeatBath(problem.X, polar_near(descent.W), seed)
+            limit = max(limit, min(step + _BATH_SWEEPS, with_atom))
+        elif bath is not None and answers.look_for_exact_atom(W_cold):
+            limit = with_atom
     best = answers.best()
     if best is not None:
         return end(Outcome.SETTLED, *best)

@@ -11,7 +11,7 @@ from hrpursuit.core.search import search
 from hrpursuit.schemes.setup import Setup, random_start
 from hrpursuit.schemes.working_sample import WorkingSample
 
-_STEPS = 100, 200  # of the search on its first sample, and in all unless an exact atom is found
+_STEPS = 100, 200, 1000  # of the search on its first sample, in all without an exact atom, and in all with one
 _ORTHONORMAL = 1e-6  # largest cosine between atoms of an orthogonal dictionary that was found as a complete one
 _STANDARD_ERRORS = 5.0  # by which the mean of a feature has to differ from zero
 
@@ -24,7 +24,7 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
         trial = WorkingSample(rows, setup.seed, complete=complete, offset=offset)
         if not trial.draw(setup.options.rows_per_feature[0]):
             continue
-        options = replace(setup.options, patience=(*_STEPS, None))
+        options = replace(setup.options, patience=_STEPS)
         with one_blas_thread():
             found = search(trial, random_start(trial, setup.seed), options, setup.seed, callback=setup.stopper.callback)
         if setup.stopper.stopped:

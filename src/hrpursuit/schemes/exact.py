@@ -2,12 +2,14 @@
 sparse.
 """
 
+from dataclasses import replace
+
 import numpy as np
 
 from hrpursuit.core.certificate import unchecked
 from hrpursuit.core.evaluate import mean
 from hrpursuit.core.protocols import Array, Rows
-from hrpursuit.core.search import Outcome
+from hrpursuit.core.search import Outcome, SearchResult
 from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.diagnosis import diagnose
 from hrpursuit.schemes.finish import finish
@@ -51,14 +53,11 @@ def exact_scheme(
         return _nothing_but_zeros(rows, dict_init, offset)
     warm = dict_init is not None
     W = random_start(sample, setup.seed) if dict_init is None else sample.start(dict_init)
-    found = run_search(sample, W, warm, setup)
-    B, certificate, advice = found.components, None if offset else found.certificate, None
+    found, advice = _search(rows, sample, W, warm, setup, diagnosed)
     is_exact = found.outcome in EXACT
+    B, certificate = found.components, None if offset else found.certificate
     if not is_exact:
         B = sample.encoding(B)
-        if found.outcome is not Outcome.STOPPED:
-            answer, advice = diagnose(rows, sample, setup) if diagnosed else (None, None)
-            is_exact, B = (True, answer) if answer is not None else (False, B)
     intercept = None
     if offset:
         intercept = sample.offset_row(B) if is_exact else mean(rows)
@@ -78,6 +77,25 @@ def exact_scheme(
         certificate = sample.check(B, intercept)
     objective = sample.l1_of_data(encoder, intercept) if certificate else l1_per_row(centred, encoder.T)
     return Learned(components, encoder, certificate, objective, intercept, advice)
+
+
+def _search(
+    rows: Rows, sample: WorkingSample, W: Array, warm: bool, setup: Setup, diagnosed: bool
+) -> tuple[SearchResult, str | None]:
+    """Search; where that fails, find out why, before the search goes on for longer if it has seen exact atoms."""
+    first, few, _ = setup.options.limits(sample.rank)
+    found = run_search(sample, W, warm, setup, patience=(first, few, 2 * few))
+    if found.outcome in (*EXACT, Outcome.STOPPED):
+        return found, None
+    if diagnosed:
+        answer, advice = diagnose(rows, sample, setup)
+        if answer is not None:
+            return replace(found, outcome=Outcome.CERTIFIED, components=answer, certificate=sample.check(answer)), None
+        if advice is not None:
+            return found, advice
+    if found.outcome is Outcome.LOST and found.has_exact_atom and not setup.stopper.stopped:
+        found = run_search(sample, found.components, False, setup, has_exact_atom=True)
+    return found, None
 
 
 def _nothing_but_zeros(rows: Rows, dict_init: Array | None, offset: bool) -> Learned:

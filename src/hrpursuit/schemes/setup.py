@@ -1,6 +1,6 @@
 """What the exact scheme is run with, and its search with a record."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -32,13 +32,24 @@ def random_start(sample: WorkingSample, seed: int) -> Array:
         return random_orthogonal(sample.rank, np.random.default_rng([seed, 0]))
 
 
-def run_search(sample: WorkingSample, W: Array, warm: bool, setup: Setup) -> SearchResult:
-    """The search with its record."""
+def run_search(
+    sample: WorkingSample,
+    W: Array,
+    warm: bool,
+    setup: Setup,
+    patience: tuple[int, int | None, int | None] | None = None,
+    has_exact_atom: bool = False,
+) -> SearchResult:
+    """The search with its record; with `patience` in the place of that of the options."""
+    options = setup.options if patience is None else replace(setup.options, patience=patience)
     with one_blas_thread():
-        found = search(sample, W, setup.options, setup.seed, warm=warm, callback=setup.stopper.callback)
-        before, after = _l1(sample.X, W), _l1(sample.X, sample.searched(found.components, found.outcome in EXACT))
+        before = _l1(sample.X, W)
+        found = search(
+            sample, W, options, setup.seed, warm=warm, has_exact_atom=has_exact_atom, callback=setup.stopper.callback
+        )
+        after = _l1(sample.X, sample.searched(found.components, found.outcome in EXACT))
     shortfall = None
-    if found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
+    if patience is None and found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
         shortfall = (
             f"a certified dictionary in {found.n_steps} steps of the search, although some atoms are exact; "
             "increase n_init or give more samples"

@@ -111,4 +111,4 @@ def window_has_exact_atom(state: OnlineState) -> bool:
     if not sample.draw(HRPOptions().rows_per_feature[0]):
         return False
     W = sample.start(unit_atoms(state.coder, state.settings.complete)[0])
-    return sample.has_exact_atom(W[most_small(sample.X @ W.T)])
+    return sample.has_exact_atom(W[most_small(sample.X @ W.T)[0]])
