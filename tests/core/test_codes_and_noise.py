@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hrpursuit.core.coding import codes_block, keep_above, keep_largest
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.procrustes import hard_threshold_procrustes, noise_level
-from hrpursuit.core.rounding import zero_levels
+from hrpursuit.core.rounding import ZeroLevel, zero_levels
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows
@@ -87,40 +87,54 @@ def test_hard_threshold_procrustes_refines_a_noisy_dictionary(rng):
 
 class TestZeroLevel:
     X = make_sparse_coded(200, 10, sparsity=0.3, random_state=0)[0]
-    rms = np.sqrt(np.mean(X[X.any(axis=1)] ** 2))
+    rms = np.sqrt(np.median(np.mean(X[X.any(axis=1)] ** 2, axis=1)))  # of a typical row
 
     @pytest.mark.parametrize(("kind", "share"), [("f8", 1e-9), ("f4", 6e-6), ("f2", 3e-3)])
     def test_follows_the_format_of_the_data_and_not_of_the_array(self, kind, share):
-        assert_allclose(zero_levels(self.X.astype(kind).astype("f8"))[-1], share * self.rms, rtol=1e-2)
+        assert_allclose(zero_levels(self.X.astype(kind).astype("f8"))[-1].floor, share * self.rms, rtol=1e-2)
 
     @pytest.mark.parametrize("decimals", [2, 3, 6, 8])
     def test_follows_decimals(self, decimals):
-        assert_allclose(zero_levels(np.round(self.X, decimals))[-1], 6 * 10.0**-decimals / np.sqrt(12), rtol=1e-6)
+        assert_allclose(zero_levels(np.round(self.X, decimals))[-1].floor, 6 * 10.0**-decimals / np.sqrt(12), rtol=1e-6)
 
     @pytest.mark.parametrize("decimals", [2, 3])
     def test_follows_decimals_in_float32(self, decimals):
         rounded = np.round(self.X, decimals).astype("f4")
-        assert_allclose(zero_levels(rounded)[-1], 6 * 10.0**-decimals / np.sqrt(12), rtol=1e-6)
+        assert_allclose(zero_levels(rounded)[-1].floor, 6 * 10.0**-decimals / np.sqrt(12), rtol=1e-6)
 
     @pytest.mark.parametrize("scale", [1e-30, 1e30])
     def test_goes_with_the_unit_of_the_data(self, scale):
-        assert_allclose(zero_levels(scale * self.X)[-1], scale * zero_levels(self.X)[-1])
+        assert_allclose(zero_levels(scale * self.X)[-1].floor, scale * zero_levels(self.X)[-1].floor)
 
     def test_covers_the_rounding_of_the_codes(self):
         X, codes, W = make_sparse_coded(5000, 30, sparsity=0.3, random_state=0)
         for rounded in (np.round(X, 2), X.astype("f4"), X):
-            assert np.abs(rounded @ W.T)[codes == 0].max() < zero_levels(rounded)[-1]
+            levels = zero_levels(rounded)[-1].of_rows(rounded)
+            assert np.all((np.abs(rounded @ W.T) < levels[:, None]) | (codes != 0))
 
     def test_rows_of_zeros_do_not_count(self):
-        assert_allclose(zero_levels(np.vstack([self.X, np.zeros((5000, 10))])), zero_levels(self.X), rtol=0.02)
+        assert zero_levels(np.vstack([self.X, np.zeros((5000, 10))])) == zero_levels(self.X)
+
+    def test_a_few_huge_rows_do_not_decide_but_have_a_level_of_their_own(self):
+        X = self.X[self.X.any(axis=1)].copy()
+        X[:3] *= 1e6
+        level = zero_levels(X)[-1]
+        assert_allclose(level.floor, 1e-9 * self.rms, rtol=0.05)
+        assert np.all(level.of_rows(X)[:3] > 1e4 * level.floor)
+
+    def test_units_of_features_do_not_matter(self):
+        units = np.exp2(np.arange(-20, 20, 4))
+        assert zero_levels(self.X * units, units) == zero_levels(self.X)
+        coarse = zero_levels(np.round(self.X, 3), np.full(10, 0.5))[-1]
+        assert_allclose(coarse.floor, 2 * 6e-3 / np.sqrt(12), rtol=1e-6)
 
     def test_of_nothing(self):
-        assert zero_levels(np.empty((0, 3))) == (0.0,)
-        assert zero_levels(np.zeros((2, 3))) == (0.0,)
+        assert zero_levels(np.empty((0, 3))) == (ZeroLevel(0.0, 0.0),)
+        assert zero_levels(np.zeros((2, 3))) == (ZeroLevel(0.0, 0.0),)
 
     def test_whole_numbers_may_be_exact(self):
         fine, coarse = zero_levels(np.round(1000 * self.X))
-        assert fine < 1e-2 < 1 < coarse
+        assert fine.floor < 1e-2 < 1 < coarse.floor
 
     def test_a_spacing_as_large_as_the_data_says_nothing(self):
         assert len(zero_levels(np.round(self.X))) == 1

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose
 from hrpursuit.core.certificate import certify, has_exact_atom, same_atoms
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.polish import polish_free, polish_orthogonal
-from hrpursuit.core.rounding import zero_levels
+from hrpursuit.core.rounding import ZeroLevel, zero_levels
 from hrpursuit.core.settle import settle_complete, settle_orthogonal
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
@@ -26,7 +26,7 @@ def test_polish_ends_at_rounding(seed, sparsity):
     X, _, W = make_sparse_coded(300, 15, sparsity=sparsity, random_state=seed)
     rough = polar(W + 0.02 * np.random.default_rng(seed).standard_normal(W.shape))
     assert dictionary_error(rough, W) > 0.03
-    polished = polish_orthogonal(X, rough, zero_levels(X)[-1])
+    polished = polish_orthogonal(X, rough, zero_levels(X)[-1].floor)
     assert dictionary_error(polished, W) < 1e-13
     assert_allclose(polished @ polished.T, np.eye(15), atol=1e-13)
 
@@ -36,13 +36,13 @@ def test_free_polish_ends_at_rounding_without_orthogonality(seed, condition):
     X, _, A = make_sparse_coded(400, 12, sparsity=0.25, dictionary="complete", condition=condition, random_state=seed)
     B = np.linalg.inv(A).T  # codes X B^T
     mixing = np.eye(12) + 0.01 * np.random.default_rng(seed).standard_normal((12, 12))
-    polished = polish_free(X, mixing @ B, zero_levels(X)[-1])
+    polished = polish_free(X, mixing @ B, zero_levels(X)[-1].floor)
     assert dictionary_error(np.linalg.inv(polished).T, A) < 1e-11 * condition
 
 
 def test_polish_leaves_dense_data_orthogonal(rng):
     X, W = rng.standard_normal((200, 10)), random_orthogonal(10, rng)
-    polished = polish_orthogonal(X, W, zero_levels(X)[-1])
+    polished = polish_orthogonal(X, W, zero_levels(X)[-1].floor)
     assert_allclose(polished @ polished.T, np.eye(10), atol=1e-12)
 
 
@@ -59,6 +59,7 @@ class TestCertificate:
         found = self.check(self.W)
         assert found
         assert found.fewest_zeros == (self.codes[self.codes.any(axis=1)] == 0).sum(axis=0).min()
+        assert found.n_rows == np.sum(self.codes.any(axis=1) & (self.codes == 0).any(axis=1))
         assert "certified sparse" in str(found)
 
     def test_any_other_dictionary_lacks_zeros(self, rng):
@@ -79,7 +80,7 @@ class TestCertificate:
         """Columns with independent zeros but the same signs, one small and one large: turning lowers the l1 norm."""
         rng = np.random.default_rng(0)
         S = rng.choice([-1.0, 1.0], (400, 1)) * [0.1, 3.0] * (rng.random((400, 2)) < 0.7)
-        found = certify(ArrayRows(S), np.eye(2), 1e-9)
+        found = certify(ArrayRows(S), np.eye(2), ZeroLevel(1e-9, 0.0))
         assert found.has_zeros
         assert found.entangled.size == 0
         assert found.unstationary.tolist() == [[0, 1]]
@@ -101,7 +102,7 @@ class TestCertificate:
         """With a coarse zero level a dense column has many 'zeros', but as many just beside them."""
         X = rng.standard_normal((100_000, 3))
         assert (np.abs(X) < 0.01).sum(axis=0).min() > 3
-        found = certify(ArrayRows(X), np.eye(3), 0.01)
+        found = certify(ArrayRows(X), np.eye(3), ZeroLevel(0.01, 0.0))
         assert found.fewest_zeros < 200 < (np.abs(X) < 0.01).sum(axis=0).min()
 
     def test_chance_does_not_entangle_many_independent_atoms(self):
@@ -111,7 +112,7 @@ class TestCertificate:
     @pytest.mark.parametrize("angle", [0.1, 0.5])
     def test_settling_repairs_mixed_pairs(self, angle):
         mixed = turn(turn(self.W, 2, 7, angle), 0, 5, -angle)
-        settled, certificate = settle_orthogonal(self.X, ArrayRows(self.X), mixed, self.level)
+        settled, certificate = settle_orthogonal(self.X, mixed, self.level.of_rows(self.X))
         assert certificate
         assert dictionary_error(settled, self.W) < 1e-13
 
@@ -123,7 +124,7 @@ class TestCertificate:
         mixed = B.copy()
         mixed[3] += 0.3 * B[4]
         assert not certify(ArrayRows(X), mixed, level, orthogonal=False)
-        settled, certificate = settle_complete(X, ArrayRows(X), mixed, level)
+        settled, certificate = settle_complete(X, mixed, level.of_rows(X))
         assert certificate
         assert dictionary_error(np.linalg.inv(settled).T, A) < 1e-12
 
@@ -132,8 +133,8 @@ def test_exact_atom_is_told_from_a_dense_direction(sparse_data, rng):
     X, _, W = sparse_data
     near = W[3] + 0.03 * rng.standard_normal(12)
     dense = rng.standard_normal((300, 12))
-    assert has_exact_atom(X, near / np.linalg.norm(near), zero_levels(X)[-1])
-    assert not has_exact_atom(dense, W[3], zero_levels(dense)[-1])
+    assert has_exact_atom(X, near / np.linalg.norm(near), zero_levels(X)[-1].of_rows(X))
+    assert not has_exact_atom(dense, W[3], zero_levels(dense)[-1].of_rows(dense))
 
 
 def test_same_atoms_is_one_to_one(rng):

@@ -63,8 +63,8 @@ import sys
 import numba, scipy.linalg, scipy.optimize, sklearn.base
 theirs = set(sys.modules)
 import hrpursuit
-from hrpursuit.core import plane_kernels
-assert not plane_kernels.heat_bath.signatures
+from hrpursuit.core import descent_kernels
+assert not descent_kernels.descend.signatures
 packages = {name.split(".")[0] for name in set(sys.modules) - theirs if not name.startswith("_")}
 optional = {"matplotlib", "pandas", "click", "rich", "pyarrow", "dask", "polars", "skimage"}
 assert not packages & optional, packages & optional

@@ -8,7 +8,8 @@
    pair in a dictionary has a chance of one in a thousand. Two mixed atoms keep their common zeros and may pass the
    first two.
 
-Rows without any zero are outliers to the model, and are left out of the second and third condition. Certified is not
+Rows without any zero, where there are more of them than independent codes would bring along, are outliers to the model,
+and are left out of the second and third condition. Certified is not
 proved: with very few samples a wrong answer can be as sparse as the right one, and pass. Atoms whose codes are all
 zero, as they belong to dead features, are left out.
 """

@@ -36,14 +36,16 @@ def count_zeros(S, levels, norms):
 @njit(nogil=True, cache=True, error_model="numpy")
 def pair_sums(S, levels, norms):
     """Sums over the rows that have a zero and are not zero, with the codes of each row divided by their norm: the
-    number of rows; sgn(s_i) s_j; |s_j| where s_i = 0; common zeros; s_i s_j; |s_i|.
+    number of rows; sgn(s_i) s_j; |s_j| where s_i = 0; common zeros; s_i s_j; |s_i|. Then, for the rows without any
+    zero, their number and sgn(s_i) s_j.
     """
     m, n = S.shape
     zero = np.empty((m, n), f4)
     code = np.empty((m, n), f4)
     sign = np.empty((m, n), f4)
     size = np.empty((m, n), f4)
-    k = 0
+    k = 0  # rows with a zero come first
+    last = m  # rows without one stand at the end
     for r in range(m):
         n_zeros = 0
         square = 0.0
@@ -51,42 +53,49 @@ def pair_sums(S, levels, norms):
             value = S[r, j] / norms[j]
             n_zeros += abs(value) <= levels[r]
             square += value * value
-        if n_zeros == 0 or n_zeros == n:
+        if n_zeros == n:
             continue
         scale = 1.0 / np.sqrt(square)
+        if n_zeros > 0:
+            place = k
+            k += 1
+        else:
+            last -= 1
+            place = last
         for j in range(n):
             value = S[r, j] / norms[j]
             is_zero = abs(value) <= levels[r]
-            zero[k, j] = f4(1) if is_zero else f4(0)
-            sign[k, j] = f4(0) if is_zero else (f4(1) if value > 0 else f4(-1))
-            code[k, j] = value * scale
-            size[k, j] = abs(code[k, j])
-        k += 1
-    zero = zero[:k]
-    code = code[:k]
-    size = size[:k]
+            zero[place, j] = f4(1) if is_zero else f4(0)
+            sign[place, j] = f4(0) if is_zero else (f4(1) if value > 0 else f4(-1))
+            code[place, j] = value * scale
+            size[place, j] = abs(code[place, j])
     l1 = np.zeros(n)
     for r in range(k):
         for j in range(n):
             l1[j] += size[r, j]
-    return k, np.dot(sign[:k].T, code), np.dot(zero.T, size), np.dot(zero.T, zero), np.dot(code.T, code), l1
+    zero = zero[:k]
+    signed = np.dot(sign[:k].T, code[:k])
+    signed_without = np.dot(sign[last:].T, code[last:])
+    products = np.dot(code[:k].T, code[:k])
+    return k, signed, np.dot(zero.T, size[:k]), np.dot(zero.T, zero), products, l1, m - last, signed_without
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def failing_pairs(m, signed, dead, common, products, l1, zeros, orthogonal, z):
+def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_without, zeros, orthogonal, z):
     """Pairs of columns that are not stationary, and that share more zeros than chance explains, as two matrices of
     flags; z is the quantile of the normal distribution that is left to chance.
 
-    The bound on common zeros is a quantile of the hypergeometric distribution, by its spread and its skew. Beside the m
-    rows that have a zero it counts those without that independent columns with so many zeros would bring along.
+    The bound on common zeros is a quantile of the hypergeometric distribution, by its spread and its skew. Rows without
+    any zero count as far as independent columns with so many zeros would bring them along; the rest are outliers.
     """
     n = len(zeros)
     total = m
-    for _ in range(5):
+    for _ in range(50):
         without = 1.0
         for i in range(n):
             without *= 1 - min(zeros[i] / total, 1.0)
-        total = m / max(1 - without, 0.5)
+        total = m / max(1 - without, 0.2)
+    weight = 1.0 if n_without <= 2 * (total - m) + 5 else 0.0
     unstationary = np.zeros((n, n), np.bool_)
     entangled = np.zeros((n, n), np.bool_)
     for i in range(n):
@@ -94,12 +103,14 @@ def failing_pairs(m, signed, dead, common, products, l1, zeros, orthogonal, z):
         for j in range(n):
             if i == j:
                 continue
+            one = signed[i, j] + weight * signed_without[i, j]
             if not orthogonal:
-                slope = abs(signed[i, j] - products[i, j] * l1[i] / products[i, i])
+                slope = abs(one - products[i, j] * l1[i] / products[i, i])
                 unstationary[i, j] = slope > 1.0001 * dead[i, j]
             if j > i:
                 if orthogonal:
-                    unstationary[i, j] = abs(signed[i, j] - signed[j, i]) > 1.0001 * (dead[i, j] + dead[j, i])
+                    other = signed[j, i] + weight * signed_without[j, i]
+                    unstationary[i, j] = abs(one - other) > 1.0001 * (dead[i, j] + dead[j, i])
                 q = zeros[j] / total
                 skew = max((1 - 2 * p) * (1 - 2 * q), 0.0)
                 chance = z * np.sqrt(total * p * (1 - p) * q * (1 - q)) + skew * (z * z - 1) / 6 + 0.5

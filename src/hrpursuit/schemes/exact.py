@@ -93,7 +93,8 @@ def _search(
             return replace(found, outcome=Outcome.CERTIFIED, components=answer, certificate=sample.check(answer)), None
         if advice is not None:
             return found, advice
-    if found.outcome is Outcome.LOST and found.has_exact_atom and not setup.stopper.stopped:
+    goes_on = found.outcome is Outcome.LOST and found.has_exact_atom and sample.can_be_certified
+    if goes_on and not setup.stopper.stopped:
         found = run_search(sample, found.components, False, setup, has_exact_atom=True)
     return found, None
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, certify_codes, has_exact_atom
+from hrpursuit.core.certificate import Certificate, certify_codes, has_exact_atom, unchecked
 from hrpursuit.core.certificate_kernels import count_zeros
 from hrpursuit.core.manifolds import normalize_rows, polar
 from hrpursuit.core.protocols import Array, Rows
@@ -26,7 +26,8 @@ _FEWEST_ROWS = 200  # of a working sample, however few the features
 _ROWS_TO_WHITEN = 30  # per feature: the more, the nearer to orthogonal is the dictionary of the whitened rows
 _MOST_ENTRIES = 20_000_000  # of the rows to whiten by
 _ROWS_TO_POLISH = 5, 600  # per feature, and at least; from 64 features on, where the polish takes the time
-_WORST_CONDITION = 1e6  # of an encoding matrix that coordinates are taken from
+_MORE_CONDITION = 1e3  # times that of the whitening: the worst condition of an encoding matrix that is gone on with
+_FEWEST_TO_CERTIFY, _LEAST_ROWS = 25, 3  # rows, and per feature: with fewer the true dictionary is not the sparsest
 _COARSE = 0.1  # rows whose zero level exceeds this share of their rms say nothing
 
 
@@ -99,6 +100,7 @@ class WorkingSample:
         if self.complete:
             self._pool = X / self.units
             self._P = whitening_of(self._pool)
+            self._worst_condition = _MORE_CONDITION * float(np.linalg.cond(self._P))
             self.span, self.missing = None, np.empty((X.shape[1], 0))
         else:
             X, self.missing = spanning(self._rows, X, self._levels[0].floor, fixed=self.offset)
@@ -125,6 +127,11 @@ class WorkingSample:
         self._plain = self._plain * scales[:, None] if self.complete else self.X
         self.levels = [level * scales for level in self.levels]
 
+    @property
+    def can_be_certified(self) -> bool:
+        """Whether there are so many rows that a long search may end with a certificate."""
+        return len(self.X) >= max(_FEWEST_TO_CERTIFY, _LEAST_ROWS * self.rank)
+
     # --- settling, as the search asks for it --------------------------------------------------------------------------
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
@@ -136,6 +143,8 @@ class WorkingSample:
         for level in self.levels:
             if self.complete:
                 B, certificate = settle_complete(self._plain[few], self.encoding(W), level[few])
+                if not np.linalg.cond(normalize_rows(B)) < self._worst_condition:
+                    return self.encoding(W), unchecked(self.rank)  # two atoms have become one
             else:
                 B, certificate = settle_orthogonal(self._plain[few], W, level[few])
             if certificate and few.stop is not None:
@@ -153,7 +162,7 @@ class WorkingSample:
         norms = np.linalg.norm(components, axis=1)
         S = self._plain @ components.T
         zeros = count_zeros(S, self.levels[-1], norms)[1]
-        if not (zeros >= self.rank).any() or np.linalg.cond(components / norms[:, None]) > _WORST_CONDITION:
+        if not (zeros >= self.rank).any() or np.linalg.cond(components / norms[:, None]) > self._worst_condition:
             return False
         self._P = (components / np.sqrt(np.mean(S * S, axis=0))[:, None]).T
         self._normalize()
