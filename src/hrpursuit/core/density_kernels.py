@@ -27,8 +27,8 @@ def score_and_count(Y, bits, ratios, slopes, scores, counts, derivatives, square
 
     `bits` is Y seen as int32. The score of column j is y * r(|y|), where r is `ratios[j, b]` at the lower edge of bin b
     and grows with `slopes[j, b]`. Beyond the last edge the score is zero and Y is clipped, so that the influence of an
-    outlier is bounded. Adds to `counts` (columns, edges) the histogram, to `derivatives` the sums of the derivative of the score, to
-    `squares` those of y^2; writes the scores.
+    outlier is bounded. Adds to `counts` (columns, edges) the histogram, to `derivatives` the sums of the derivative of
+    the score, to `squares` those of y^2; writes the scores.
     """
     n_rows, n_columns = Y.shape
     for i in range(n_rows):

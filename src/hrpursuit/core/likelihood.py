@@ -18,6 +18,8 @@ _LONGEST_TURN = 0.3  # largest entry of a step, in radians: beyond, the quadrati
 _STEP_TOL = 0.05  # converged when the rms entry of a step is below this, in standard errors of the estimate
 _SHORTEST, _LONGEST = 2.0**-6, 2.0**6  # factors of the Newton step: at the shortest the search ends
 _NOISE_OF_EM = 1e-4  # fall of the log-likelihood per code that is put down to weights that EM has not settled yet
+_FIRST_SCALE = 0.25  # rms of a column: densities start no sharper than this and may sharpen by 2 at each step, since
+# columns that lock on first would hold the others at a wrong dictionary (error .01 to .03 in place of 1e-4 at 60 dB)
 _UNIT_ROWS = 20_000  # rows that the units of the code columns are estimated from
 
 
@@ -104,8 +106,8 @@ def orthogonal_step(products: Array, derivatives: Array, squares: Array, units: 
 def complete_step(products: Array, derivatives: Array, squares: Array) -> tuple[Array, float]:
     """Newton step of the likelihood on GL(N) for C <- C + step C, C the encoder in units of the columns; and the slope.
 
-    For each pair the 2 x 2 system [[h_ij, 1], [1, h_ji]], h_ij = E psi_i' E y_j^2. The diagonal, which is the scale of a
-    code, is left to the densities.
+    For each pair the 2 x 2 system [[h_ij, 1], [1, h_ji]], h_ij = E psi_i' E y_j^2. The diagonal, which is the scale of
+    a code, is left to the densities.
     """
     h = np.outer(derivatives, squares)
     least = (h + h.T) / 2 - np.sqrt((h - h.T) ** 2 / 4 + 1)
@@ -133,6 +135,7 @@ def maximize_likelihood(
     *,
     orthogonal: bool,
     max_iter: int = 30,
+    anneal: bool = True,
     sample: Array | None = None,
     callback: Callback | None = None,
 ) -> LikelihoodFit:
@@ -150,6 +153,8 @@ def maximize_likelihood(
     orthogonal : bool
         Whether B is orthogonal and has to stay so.
     max_iter : int, default=30
+    anneal : bool, default=True
+        Whether the densities start out smooth and sharpen step by step; False for a start that is nearly right.
     sample : array of shape (n, n_features) or None, default=None
         Rows for the units of the code columns; None takes up to 20,000 of `rows`.
     callback : callable or None, default=None
@@ -161,23 +166,29 @@ def maximize_likelihood(
     n_pairs = max(1, len(B) * (len(B) - 1)) / (2 if orthogonal else 1)
     B = np.asarray(B, dtype=np.float64)
     units = column_units(sample @ B.T)
-    densities = fit_densities(histogram(in_units(sample, _scaled(B, units).astype(sample.dtype))), units, len(sample))
+    counts = histogram(in_units(sample, _scaled(B, units).astype(sample.dtype)))
+    densities = fit_densities(counts, units, len(sample), _FIRST_SCALE if anneal else 0.0)
     best = LikelihoodFit(B, 0, False, -np.inf, densities)
     direction, factor, slope, size = np.zeros_like(B), 1.0, 0.0, np.inf
     for n_iter in range(1, max_iter + 1):
         encoder = _scaled(B, densities.units).astype(rows.dtype, copy=False)
         *sums, counts = rows.sum(newton_block, encoder, *best.densities.tables)
-        densities = best.densities.refitted(counts, n)
+        finest = _FIRST_SCALE * 0.5**n_iter if anneal else 0.0
+        densities = best.densities.refitted(counts, n, finest)
         value = _value(B, densities)
         if value > best.log_likelihood - _NOISE_OF_EM * len(B):
             gained_more = n_iter > 1 and value - best.log_likelihood > 2 * factor * slope + _NOISE_OF_EM * len(B)
             factor = min(_LONGEST, 4 * factor) if gained_more else min(1.0, 2 * factor)
-            means = [item / n for item in sums]
-            direction, slope = orthogonal_step(*means, densities.units) if orthogonal else complete_step(*means)
+            products, derivatives, squares = (item / n for item in sums)
+            if orthogonal:
+                direction, slope = orthogonal_step(products, derivatives, squares, densities.units)
+            else:
+                direction, slope = complete_step(products, derivatives, squares)
             size = float(np.sqrt(max(0.0, slope) * n / n_pairs))
             longest = float(np.abs(direction).max(initial=0.0))
             factor = min(factor, _LONGEST_TURN / longest if longest > 0 else 1.0)
-            best = LikelihoodFit(B, n_iter, size <= _STEP_TOL, value, densities)
+            sharp = bool((densities.finest >= finest).all())
+            best = LikelihoodFit(B, n_iter, sharp and size <= _STEP_TOL, value, densities)
         else:
             factor /= 2
         best = replace(best, n_iter=n_iter)

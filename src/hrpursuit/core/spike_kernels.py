@@ -34,7 +34,7 @@ def spike_slab_codes(C, gram, sparsity, variances, n_sweeps, means, spreads, cho
             if means[i, j] != 0:
                 for k in range(n_atoms):
                     left[k] -= gram[j, k] * means[i, j]
-        for sweep in range(n_sweeps + 1):
+        for _ in range(n_sweeps + 1):
             moved = 0.0
             for j in range(n_atoms):
                 mean = spread[j] * (left[j] + gram[j, j] * means[i, j])

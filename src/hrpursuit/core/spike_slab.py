@@ -85,9 +85,7 @@ def posterior_block(X: Array, model: SpikeSlab) -> tuple[Array, Array, Array, Ar
     means, spreads, chosen = np.zeros((len(X), len(weighted))), np.zeros(len(weighted)), np.zeros(len(weighted))
     gram = weighted @ model.components.T
     products = X @ weighted.T
-    divergence = spike_slab_codes(
-        products, gram, model.sparsity, model.variances, _SWEEPS, means, spreads, chosen
-    )
+    divergence = spike_slab_codes(products, gram, model.sparsity, model.variances, _SWEEPS, means, spreads, chosen)
     return means.T @ means, means.T @ X, spreads, chosen, np.square(X).sum(axis=0), divergence
 
 
