@@ -21,6 +21,7 @@ _NOISE_TOL = 0.01  # and the logarithms of the noise variances change by less th
 _FIRST_NOISE = 0.1  # share of the energy that is taken for noise at the start
 _FIRST_SPARSITY = 0.2
 _LEAST_NOISE = 1e-8  # of the noise variance of a feature, relative to its energy
+_LEAST_ENERGY = 1e-200  # mean square that a feature of zeros is taken to have
 _RIDGE = 1e-9  # keeps an atom that no row uses where it is
 _LASSO_STEP_TOL = 3e-3  # rms change of an atom at which the lasso start ends: EM goes on from there
 _LASSO_SWEEPS = 5
@@ -71,8 +72,9 @@ class SpikeSlabFit:
 def initial_model(components: Array, energy: Array) -> SpikeSlab:
     """A model around a dictionary, for features with these mean squares."""
     n_atoms = len(components)
+    energy = np.maximum(energy, _LEAST_ENERGY)
     variance = float(energy.mean()) / _FIRST_SPARSITY
-    noise = _FIRST_NOISE * np.maximum(energy, np.finfo(np.float64).tiny)
+    noise = _FIRST_NOISE * energy
     return SpikeSlab(normalize_rows(components), noise, np.full(n_atoms, _FIRST_SPARSITY), np.full(n_atoms, variance))
 
 
@@ -109,10 +111,10 @@ def _bound(model: SpikeSlab, sums: tuple[Array, ...], n: int) -> float:
 def _updated(model: SpikeSlab, sums: tuple[Array, ...], n: int) -> SpikeSlab:
     """The M step: least squares for the atoms, then noise, sparsity and variances in closed form."""
     gram, products, spreads, chosen, energy, _ = sums
-    ridge = _RIDGE * float(energy.sum())
+    ridge = max(_RIDGE * float(energy.sum()), _LEAST_ENERGY)
     system = gram + np.diag(spreads + ridge)
     A = np.linalg.solve(system, products + ridge * model.components)
-    floor = np.maximum(_LEAST_NOISE * energy / n, np.finfo(np.float64).tiny)
+    floor = np.maximum(_LEAST_NOISE * energy / n, _LEAST_ENERGY)
     noise = np.maximum(_misfit(A, gram, products, spreads, energy) / n, floor)
     norms = np.linalg.norm(A, axis=1)
     variances = (np.diag(gram) + spreads) / np.maximum(chosen, 1.0) * norms**2
