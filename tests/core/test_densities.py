@@ -48,7 +48,7 @@ def test_score_is_minus_the_derivative_of_the_log_density(rng):
     Y = (points / densities.units).astype(np.float32)
     # the diagonal of E psi_i y_j for a single row is psi_i y_i
     scores = np.array([np.diag(score_sums(y[None].copy(), *densities.tables)[0]) / y for y in Y]) / densities.units
-    assert (np.abs(scores + slope).max(axis=0) < 0.01 * np.abs(slope).max(axis=0)).all()
+    assert (np.abs(scores + slope).max(axis=0) < 0.04 * np.abs(slope).max(axis=0)).all()
 
 
 def test_derivative_of_the_score_agrees_with_finite_differences(rng):

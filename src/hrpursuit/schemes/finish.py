@@ -31,8 +31,8 @@ _FIXED_POINT_STEPS, _FIXED_POINT_TOL = 30, 1e-2
 _TEST_ROWS = 3000  # rows on which the codes are tested for independence
 _CLEARLY_WORSE = 0.02  # per feature, of the evidence: data far from spike-and-slab codes in noise
 # By quantile of the magnitudes, the mean correlation between columns above which codes are dependent. Measured at .5
-# and .95: independent sources below .01, image patches .06 to .5 and .05 to .16, readings of sensors .13 and .08; sources
-# with 5% of outliers .05 and more, ill-conditioned sources in noise .26 and .01.
+# and .95: independent sources below .01, image patches .06 to .5 and .05 to .16, readings of sensors .13 and .08;
+# sources with 5% of outliers .05 and more, ill-conditioned sources in noise .26 and .01.
 _MOST_COINCIDENT = {0.5: 0.055, 0.95: 0.025}
 _MOST_REPEATED = 0.01  # share of repeated rows up to which all rows count as evidence
 
