@@ -169,7 +169,7 @@ def maximize_likelihood(
     counts = histogram(in_units(sample, _scaled(B, units).astype(sample.dtype)))
     densities = fit_densities(counts, units, len(sample), _FIRST_SCALE if anneal else 0.0)
     best = LikelihoodFit(B, 0, False, -np.inf, densities)
-    direction, factor, slope, size = np.zeros_like(B), 1.0, 0.0, np.inf
+    direction, factor, slope, size, sharp = np.zeros_like(B), 1.0, 0.0, np.inf, False
     for n_iter in range(1, max_iter + 1):
         encoder = _scaled(B, densities.units).astype(rows.dtype, copy=False)
         *sums, counts = rows.sum(newton_block, encoder, *best.densities.tables)
@@ -177,7 +177,8 @@ def maximize_likelihood(
         densities = best.densities.refitted(counts, n, finest)
         value = _value(B, densities)
         if value > best.log_likelihood - _NOISE_OF_EM * len(B):
-            gained_more = n_iter > 1 and value - best.log_likelihood > 2 * factor * slope + _NOISE_OF_EM * len(B)
+            gained = value - best.log_likelihood - _NOISE_OF_EM * len(B)
+            gained_more = sharp and n_iter > 1 and gained > 2 * factor * slope  # before, sharper densities gain as well
             factor = min(_LONGEST, 4 * factor) if gained_more else min(1.0, 2 * factor)
             products, derivatives, squares = (item / n for item in sums)
             if orthogonal:
@@ -187,7 +188,7 @@ def maximize_likelihood(
             size = float(np.sqrt(max(0.0, slope) * n / n_pairs))
             longest = float(np.abs(direction).max(initial=0.0))
             factor = min(factor, _LONGEST_TURN / longest if longest > 0 else 1.0)
-            sharp = bool((densities.finest >= finest).all())
+            sharp = not anneal or bool((densities.finest >= finest).all())
             best = LikelihoodFit(B, n_iter, sharp and size <= _STEP_TOL, value, densities)
         else:
             factor /= 2
