@@ -100,12 +100,12 @@ class GapTable:
         given[self._order] = S
         return given
 
-    def _residual(self, S: Array, W: Array) -> Array:
+    def residual(self, S: Array, W: Array) -> Array:
         return (self.X - S @ W) * self.observed
 
     def error(self, S: Array, W: Array) -> float:
         """Relative error on the observed entries."""
-        return float(np.linalg.norm(self._residual(S, W))) / self.norm if self.norm > 0 else 0.0
+        return float(np.linalg.norm(self.residual(S, W))) / self.norm if self.norm > 0 else 0.0
 
     def filled(self, S: Array, W: Array) -> Array:
         """The table with its reconstruction in the gaps."""
@@ -169,7 +169,7 @@ def free_steps(table: GapTable, S: Array, W: Array, n_steps: int) -> Array:
     for _ in range(n_steps):
         gram: NDArray[Any] = S.T @ S
         gram[np.diag_indices_from(gram)] += 1e-9 * np.trace(gram) / len(gram) + np.finfo(float).tiny
-        W_next = W + np.linalg.solve(gram, S.T @ table._residual(S, W))
+        W_next = W + np.linalg.solve(gram, S.T @ table.residual(S, W))
         norms = np.linalg.norm(W_next, axis=1)
         if not norms.min() > 0 or np.linalg.cond(W_next / norms[:, None]) > 1e8:
             break
