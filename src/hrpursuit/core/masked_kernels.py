@@ -183,16 +183,16 @@ def _copy(n_inside, b, left, gate, swept, atoms, b_to, left_to, gate_to, swept_t
 
 @njit(nogil=True, error_model="numpy")
 def _kick(
-    G, b, left, gate, swept, atoms, n_inside, least, n_exchanges, n_kicks,
+    G, b, left, gate, swept, atoms, n_inside, least, n_exchanges, n_kicks, k,
     b_kept, left_kept, gate_kept, swept_kept, atoms_kept, room,
 ):  # fmt: skip
-    """Out of a local optimum: bar each atom in turn, exchange others until that gains no more, and again without the
-    bar; go on from there where the error has fallen by `least` in all. Returns how many atoms there are.
+    """Out of a local optimum: bar each atom in turn, from the one after k on, exchange others until that gains no more,
+    and again without the bar; go on from there where the error has fallen by `least` in all. Returns how many atoms
+    there are.
     """
     n = len(b)
     _copy(n_inside, b, left, gate, swept, atoms, b_kept, left_kept, gate_kept, swept_kept, atoms_kept)
     since = 0  # atoms since the last success
-    k = 0
     while since < n and n_kicks > 0:
         since += 1
         k = k + 1 if k + 1 < n else 0
@@ -253,12 +253,13 @@ def _fit_codes(x, observed, W, b, swept, atoms, n_inside, code, products, residu
 
 
 @njit(nogil=True, cache=True, error_model="numpy")
-def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_exchanges, n_kicks):
+def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_exchanges, n_kicks, first_kick):
     """Codes of rows by their observed entries, in place: S keeps the code of a row unless a better one is found.
 
     `products` are A x for all rows, `errors` the squared errors of S on the observed entries (infinite where S is
     worth nothing). The search starts from no atom if `is_greedy`, else from those that S uses; atoms are then taken
-    greedily until there are `n_nonzero`, up to `n_exchanges` pairs exchanged, and up to `n_kicks` kicks given.
+    greedily until there are `n_nonzero`, up to `n_exchanges` pairs exchanged, and up to `n_kicks` kicks given, of which
+    the first bars an atom from `first_kick` plus the number of the row on.
     """
     n_rows = X.shape[0]
     n, n_features = W.shape
@@ -307,7 +308,7 @@ def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_excha
         _exchange(G, b, left, gate, swept, atoms, n_inside, _GAIN * norm, n_exchanges, room)
         if n_kicks > 0:
             n_inside = _kick(
-                G, b, left, gate, swept, atoms, n_inside, _GAIN * norm, n_exchanges, n_kicks,
+                G, b, left, gate, swept, atoms, n_inside, _GAIN * norm, n_exchanges, n_kicks, (first_kick + r) % n,
                 b_kept, left_kept, gate_kept, swept_kept, atoms_kept, room,
             )  # fmt: skip
         error = _fit_codes(X[r], observed[r], W, b, swept, atoms, n_inside, code, room, residual)

@@ -36,6 +36,8 @@ class HRPOptions:
         Most Procrustes alternations with `n_nonzero_coefs`; noisy data takes at most 20.
     gap_rounds : int, default=100
         Most rounds of codes and dictionary, in turn, with `n_nonzero_coefs` on data with gaps.
+    free_rounds : int, default=60
+        Most rounds of codes and atoms, in turn, with `n_nonzero_coefs` and a complete dictionary.
     """
 
     temperature: tuple[float, float] = (0.10, 0.07)
@@ -50,6 +52,7 @@ class HRPOptions:
     refine_steps: int = 30
     alternations: int = 50
     gap_rounds: int = 100
+    free_rounds: int = 60
 
     def __post_init__(self) -> None:
         hot, cold = self.temperature
@@ -62,6 +65,7 @@ class HRPOptions:
             "refine_steps",
             "alternations",
             "gap_rounds",
+            "free_rounds",
         )
         for name in positive:
             self._require(name, getattr(self, name) > 0, "positive")

@@ -22,6 +22,7 @@ from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters
 from hrpursuit.estimators.base import Coder, SquareDictionary
 from hrpursuit.estimators.checks import (
+    can_be_whitened,
     check_dict_init,
     check_enough_samples,
     check_full_rank,
@@ -32,6 +33,7 @@ from hrpursuit.estimators.checks import (
 from hrpursuit.estimators.learning import learn
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import ArrayRows, whitening
+from hrpursuit.schemes.free import T0_FREE
 from hrpursuit.schemes.gaps import T0_GAPS
 from hrpursuit.schemes.stages import Stage
 
@@ -204,17 +206,22 @@ class HRP(SquareDictionary):
             X_gaps = rows.X if isinstance(rows, ArrayRows) and has_gaps(rows.X) else None
             if X_gaps is not None:
                 names = getattr(rows, "feature_names", None)
-                check_observed(X_gaps, self.dictionary, names)
+                check_observed(X_gaps, self.dictionary, names, free=self._has_free_atoms)
                 rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=names, is_checked=True)
             self._learn(rows, X_gaps)
         remember_features(self, rows)
-        is_start = any(stage.name == T0_GAPS for stage in self.stages_)  # what the filled table gave is only that
+        is_start = any(stage.name in (T0_GAPS, T0_FREE) for stage in self.stages_)  # what came before is only that
         for stage in self.stages_:
             if stage.shortfall is not None and not is_start:
                 warnings.warn(
                     f"{type(self).__name__} did not reach {stage.shortfall}.", ConvergenceWarning, stacklevel=3
                 )
         return self
+
+    @property
+    def _has_free_atoms(self) -> bool:
+        """Whether atoms are fitted to codes with a fixed number of nonzeros without any constraint."""
+        return self.dictionary == "complete" and self.n_nonzero_coefs is not None and self.scheme == "exact"
 
     def _learn(self, rows: Rows, X_gaps: Array | None) -> None:
         n_samples = rows.n_samples or 0
@@ -225,17 +232,26 @@ class HRP(SquareDictionary):
         P = None
         if self.dictionary == "complete":
             second_moments = gram(rows)
-            check_full_rank(second_moments, sample, getattr(rows, "feature_names", None))
-            P = whitening(second_moments, n_samples)
+            if not self._has_free_atoms:
+                check_full_rank(second_moments, sample, getattr(rows, "feature_names", None))
+                P = whitening(second_moments, n_samples)
+            elif can_be_whitened(second_moments):
+                P = whitening(second_moments, n_samples)
         learned, stages = learn(
             rows,
             scheme=self.scheme,
             P=P,
+            free=self._has_free_atoms,
             n_nonzero=None if self.scheme == "paper" else self.n_nonzero_coefs,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            dict_init=check_dict_init(self.dict_init, rows.n_features, orthogonal=P is None),
+            dict_init=check_dict_init(
+                self.dict_init,
+                rows.n_features,
+                orthogonal=self.dictionary == "orthogonal",
+                invertible=not self._has_free_atoms,
+            ),
             options=self.options or HRPOptions(),
             random_state=self.random_state,
             n_jobs=self.n_jobs,

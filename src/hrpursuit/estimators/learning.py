@@ -2,6 +2,7 @@
 
 import multiprocessing
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 
 import joblib
@@ -17,6 +18,8 @@ from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_gap_kernels, compile_kernels
 from hrpursuit.schemes.complete import complete_scheme
 from hrpursuit.schemes.exact import Setup, exact_scheme
+from hrpursuit.schemes.fixed_sparsity import relative_error
+from hrpursuit.schemes.free import free_scheme
 from hrpursuit.schemes.gaps import alternate_with_gaps
 from hrpursuit.schemes.paper import paper_scheme
 from hrpursuit.schemes.stages import Learned, Stage, StageLog, Stopper
@@ -46,11 +49,24 @@ def draw_seeds(random_state: int | np.random.RandomState | None, n: int) -> list
     return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)]
 
 
+def _orthogonal_start(n_features: int, dict_init: Array | None, seed: int) -> Array:
+    """Orthogonal start of the search in the coordinates of the data, for a dictionary with free atoms."""
+    return _start(n_features, None if dict_init is None else polar(dict_init), None, seed)
+
+
+def _is_better(learned: Learned, best: Learned) -> bool:
+    """By reconstruction error with a fixed number of nonzeros (T0), else by l1 norm; a certified one in any case."""
+    if learned.error is not None and best.error is not None:
+        return learned.error < best.error
+    return bool(learned.certificate) or learned.objective < best.objective
+
+
 def learn(
     rows: Rows,
     *,
     scheme: str,
     P: Array | None,
+    free: bool,
     n_nonzero: int | None,
     n_init: int,
     max_iter: int,
@@ -63,41 +79,64 @@ def learn(
     callback: Callback | None,
     X_gaps: Array | None = None,
 ) -> tuple[Learned, list[Stage]]:
-    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm.
+    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm; with
+    `n_nonzero` the one with the lowest reconstruction error.
 
-    With P, which whitens the rows, the dictionary is a complete one. `X_gaps` are the rows with the gaps that `rows`
-    has filled: with `n_nonzero` the fit ends with the alternation that leaves these out.
+    With P, which whitens the rows, the dictionary is a complete one; `free` atoms, which need `n_nonzero`, do without
+    P where the rows lack rank. `X_gaps` are the rows with the gaps that `rows` has filled: with `n_nonzero` the fit
+    ends with an alternation that leaves these out.
     """
     if scheme == "exact":
         compile_kernels()
+    if free or (X_gaps is not None and n_nonzero is not None):
+        compile_gap_kernels()
     stopper = Stopper(callback)
     best: tuple[Learned, list[Stage]] | None = None
     with Team(n_threads(n_jobs, rows.n_features)) as team:
         for seed in draw_seeds(random_state, n_init):
             log = StageLog(on_stage)
-            warm = dict_init is not None
-            W = _start(rows.n_features, dict_init, P, seed)
-            if scheme == "paper":
-                learned = paper_scheme(rows, W, P=P, max_iter=max_iter, tol=tol, stopper=stopper, log=log)
-            else:
-                setup = Setup(options, max_iter, tol, seed, team, stopper, log)
-                if P is None:
-                    learned = exact_scheme(rows, W, warm=warm, n_nonzero=n_nonzero, setup=setup)
-                else:
-                    learned = complete_scheme(rows, W, P, warm=warm, n_nonzero=n_nonzero, setup=setup)
-            if best is None or learned.certificate or learned.objective < best[0].objective:
+            setup = Setup(options, max_iter, tol, seed, team, stopper, log)
+            learned = _run(rows, scheme, P, free, n_nonzero, dict_init, setup, X_gaps)
+            if n_nonzero is not None and n_init > 1 and learned.error is None:
+                error = relative_error(rows, learned.components, learned.encoder, n_nonzero, refit=False)
+                learned = replace(learned, error=error)
+            if best is None or _is_better(learned, best[0]):
                 best = learned, log.stages
-            if learned.certificate or stopper.stopped:
+            if learned.certificate or learned.error == 0 or stopper.stopped:
                 break
             dict_init = None
     assert best is not None
+    return best
+
+
+def _run(
+    rows: Rows,
+    scheme: str,
+    P: Array | None,
+    free: bool,
+    n_nonzero: int | None,
+    dict_init: Array | None,
+    setup: Setup,
+    X_gaps: Array | None,
+) -> Learned:
+    """One run from one start."""
+    n, warm, stopper, log = rows.n_features, dict_init is not None, setup.stopper, setup.log
+    if free:
+        assert n_nonzero is not None
+        is_singular = dict_init is not None and np.linalg.matrix_rank(dict_init) < n
+        start = _orthogonal_start(n, dict_init, setup.seed)
+        whitened = None if P is None else (_start(n, None if is_singular else dict_init, P, setup.seed), P)
+        with one_blas_thread():  # most of the time goes into codes, row by row
+            return free_scheme(
+                rows, start, whitened=whitened, dict_init=dict_init, n_nonzero=n_nonzero, setup=setup, X_gaps=X_gaps
+            )
+    W = _start(n, dict_init, P, setup.seed)
+    if scheme == "paper":
+        return paper_scheme(rows, W, P=P, max_iter=setup.max_iter, tol=setup.tol, stopper=stopper, log=log)
+    if P is not None:
+        return complete_scheme(rows, W, P, warm=warm, setup=setup)
+    learned = exact_scheme(rows, W, warm=warm, n_nonzero=n_nonzero, setup=setup)
     if X_gaps is None or n_nonzero is None or stopper.stopped:
-        return best
-    compile_gap_kernels()
-    log = StageLog(on_stage)
-    max_iter = options.gap_rounds
+        return learned
     with one_blas_thread():  # most of the time goes into codes, row by row
-        learned = alternate_with_gaps(
-            X_gaps, best[0], n_nonzero, max_iter, orthogonal=P is None, stopper=stopper, log=log
-        )
-    return learned, best[1] + log.stages
+        return alternate_with_gaps(X_gaps, learned, n_nonzero, setup.options.gap_rounds, stopper=stopper, log=log)

@@ -10,7 +10,6 @@ from hrpursuit.core.nucleation import Outcome
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.exact import Setup, finish_noisy, finish_real, search
-from hrpursuit.schemes.fixed_sparsity import alternate_complete
 from hrpursuit.schemes.paper import l1_per_row
 from hrpursuit.schemes.stages import Learned
 from hrpursuit.schemes.working_sample import CompleteSample
@@ -22,7 +21,7 @@ def _dictionary(B: Array) -> tuple[Array, Array]:
     return components, np.linalg.inv(components)
 
 
-def complete_scheme(rows: Rows, W: Array, P: Array, *, warm: bool, n_nonzero: int | None, setup: Setup) -> Learned:
+def complete_scheme(rows: Rows, W: Array, P: Array, *, warm: bool, setup: Setup) -> Learned:
     """Learn a complete dictionary; W is the orthogonal start of the search in coordinates that P has whitened."""
     problem = CompleteSample(rows, setup.seed, P)
     problem.draw(setup.options.rows_per_feature[0])
@@ -37,9 +36,6 @@ def complete_scheme(rows: Rows, W: Array, P: Array, *, warm: bool, n_nonzero: in
         elif found.outcome is Outcome.LOST:
             W_white, _ = finish_real(whitened, W, W_white, setup)
         components, encoder = _dictionary(W_white @ P)
-    if n_nonzero is not None and not setup.stopper.stopped:
-        fixed = alternate_complete(rows, components, n_nonzero, setup.options.alternations, setup.stopper, setup.log)
-        components, encoder = fixed, np.linalg.inv(fixed)
     certificate, l1 = _check(problem, encoder)
     return Learned(components, encoder, certificate, l1 if certificate else l1_per_row(rows, encoder.T))
 

@@ -79,14 +79,18 @@ class Learned:
     components : array of shape (n_features, n_features)
         One atom a row: orthonormal, or of unit norm for a complete dictionary.
     encoder : array of shape (n_features, n_features)
-        The codes are X @ encoder.
+        The codes are X @ encoder before any threshold.
     certificate : Certificate
         On the working sample of an exact fit.
     objective : float
         l1 norm of the codes per row: of the working sample if certified, else of all rows.
+    error : float or None
+        Relative reconstruction error of the observed entries by codes with the given number of nonzeros (T0); None
+        where it was not evaluated.
     """
 
     components: Array
     encoder: Array
     certificate: Certificate
     objective: float
+    error: float | None = None
