@@ -47,7 +47,8 @@ class HRP(SquareDictionary):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest,
+        Nonzero codes per sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest
+        (of a complete dictionary, and of a sample with gaps, the best found by least squares and exchange of atoms),
         and `scheme="exact"` ends with an alternation that fits the dictionary to such codes; where X has gaps, both
         look at the observed entries alone.
     scheme : {"exact", "paper"}, default="exact"
@@ -55,10 +56,12 @@ class HRP(SquareDictionary):
         sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for
         step, Stage One then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
-        Orthonormal atoms, or any linearly independent ones.
+        Orthonormal atoms, or any linearly independent ones. With `n_nonzero_coefs` and `scheme="exact"` the atoms of
+        "complete" are free: they need not be independent, nor the features of X, and the reconstruction error is lower.
     n_init : int, default=1
-        Runs of the whole fit from different random starts. The one with the lowest l1 norm of the codes is kept; a
-        certified one ends the runs.
+        Runs of the whole fit from different random starts. The one with the lowest l1 norm of the codes is kept; with
+        `n_nonzero_coefs` and `scheme="exact"` the one with the lowest reconstruction error. A certified one ends the
+        runs.
     max_iter : int, default=50
         Most iterations of Stage One.
     tol : float, default=1e-4
@@ -88,7 +91,7 @@ class HRP(SquareDictionary):
         return it alike.
     encoder_ : array of shape (n_features, n_features)
         The codes are `X @ encoder_` before any threshold: the transpose of an orthogonal dictionary, the inverse of a
-        complete one.
+        complete one, the pseudo-inverse of one with free atoms.
     n_iter_ : int
         Stage One iterations plus sweeps of the plane search.
     objective_ : float
@@ -97,7 +100,8 @@ class HRP(SquareDictionary):
     certified_ : Certificate
         True in a condition when the dictionary is certified sparse on the working sample: every code column has
         n_features exact zeros, and no pair of atoms looks mixed. What counts as zero follows the rounding of the data.
-        Always false for `scheme="paper"`, and with `n_nonzero_coefs` on data with gaps.
+        Always false for `scheme="paper"`, and with `n_nonzero_coefs` on data with gaps; with free atoms true only where
+        the codes of exactly sparse data leave no error.
     stages_ : list of Stage
         Name, iterations, objective before and after, and seconds of each stage.
     n_features_in_ : int
@@ -119,6 +123,16 @@ class HRP(SquareDictionary):
     rises. It keeps the codes of each row, so that learning from gaps needs data in memory; `transform` codes row by
     row, wherever the rows are. Without `n_nonzero_coefs`, and for the dictionary of `scheme="paper"`, the fill with row
     means is all that is done. What a reconstruction says in a gap is no good estimate of what is missing there.
+
+    Free atoms (`dictionary="complete"` with `n_nonzero_coefs`) start from the orthogonal dictionary, from the complete
+    one where the features are linearly independent, or from `dict_init`, whichever has the lowest error. In turn, each
+    atom is fitted by least squares, together with its codes, to the observed entries of the samples that use it, as in
+    K-SVD, and the samples are coded anew, a new code being kept only if it is better; the error never rises. Up to 300
+    samples per feature take part, with gaps all of them. Where there are more, least squares steps for the whole
+    dictionary follow, over all samples, while these lower the error: they need only sums over blocks, so that data
+    without gaps may be outside memory. An atom that no sample uses is replaced by the residual of a sample that is
+    represented badly; where no residual is left it is any unit vector. In a feature that was never observed (all NaN)
+    all atoms are zero, but for such a unit vector.
 
     References
     ----------
