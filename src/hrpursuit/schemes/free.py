@@ -21,7 +21,7 @@ from hrpursuit.schemes.stages import Learned, StageLog, Stopper
 
 T0_FREE = "T0 free atoms"
 _START_ROUNDS = 10  # of the orthogonal alternation with gaps; what more of them gain, free atoms gain in less time
-_PASSES = 4  # over the atoms per round: a pass costs a fraction of coding all rows
+_PASSES = 8  # over the atoms per round: a pass costs a fraction of coding all rows, and 4 end at higher errors
 _KICKS = 2  # per row and round: each round tries two other atoms, which reaches lower errors than none or many
 _GREEDY_EVERY = 5  # rounds between two searches from no atom
 _LOOK_EVERY = 10  # rounds between two looks at what was gained
