@@ -11,8 +11,6 @@ from hrpursuit.core.protocols import Array
 from hrpursuit.rows.survey import LARGEST
 
 _SHOWN = 8
-_LEAST_SCALE = 1e-6  # of the features, relative to the largest, for whitening without loss of all digits
-_LEAST_EIGENVALUE = 1e-8  # of the correlation matrix: dictionaries up to a condition of 1e4
 
 
 def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
@@ -109,14 +107,6 @@ def check_full_rank(G: Array, sample: Array, names: Sequence[str] | np.ndarray |
         if len(constant) > 1:
             what += f" (constant: {_list(constant, label)})"
         _raise_rank(what)
-
-
-def can_be_whitened(G: Array) -> bool:
-    """Whether the features are linearly independent enough for a search in whitened coordinates (G = X^T X)."""
-    scale = np.sqrt(np.diag(G))
-    if not scale.min() > _LEAST_SCALE * scale.max():
-        return False
-    return bool(np.linalg.eigvalsh(G / np.outer(scale, scale))[0] > _LEAST_EIGENVALUE)
 
 
 def _list(indices: Sequence[int] | np.ndarray, label: Callable[[int], str]) -> str:

@@ -22,7 +22,6 @@ from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters
 from hrpursuit.estimators.base import Coder, SquareDictionary
 from hrpursuit.estimators.checks import (
-    can_be_whitened,
     check_dict_init,
     check_enough_samples,
     check_full_rank,
@@ -125,7 +124,7 @@ class HRP(SquareDictionary):
     means is all that is done. What a reconstruction says in a gap is no good estimate of what is missing there.
 
     Free atoms (`dictionary="complete"` with `n_nonzero_coefs`) start from the orthogonal dictionary, from the complete
-    one where the features are linearly independent, or from `dict_init`, whichever has the lowest error. In turn, each
+    one of the span of the samples, or from `dict_init`, whichever has the lowest error. In turn, each
     atom is fitted by least squares, together with its codes, to the observed entries of the samples that use it, as in
     K-SVD, and the samples are coded anew, a new code being kept only if it is better; the error never rises. Up to 300
     samples per feature take part, with gaps all of them. Where there are more, least squares steps for the whole
@@ -244,13 +243,10 @@ class HRP(SquareDictionary):
         check_scale(sample)
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
         P = None
-        if self.dictionary == "complete":
+        if self.dictionary == "complete" and not self._has_free_atoms:
             second_moments = gram(rows)
-            if not self._has_free_atoms:
-                check_full_rank(second_moments, sample, getattr(rows, "feature_names", None))
-                P = whitening(second_moments, n_samples)
-            elif can_be_whitened(second_moments):
-                P = whitening(second_moments, n_samples)
+            check_full_rank(second_moments, sample, getattr(rows, "feature_names", None))
+            P = whitening(second_moments, n_samples)
         learned, stages = learn(
             rows,
             scheme=self.scheme,

@@ -49,11 +49,6 @@ def draw_seeds(random_state: int | np.random.RandomState | None, n: int) -> list
     return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)]
 
 
-def _orthogonal_start(n_features: int, dict_init: Array | None, seed: int) -> Array:
-    """Orthogonal start of the search in the coordinates of the data, for a dictionary with free atoms."""
-    return _start(n_features, None if dict_init is None else polar(dict_init), None, seed)
-
-
 def _is_better(learned: Learned, best: Learned) -> bool:
     """By reconstruction error with a fixed number of nonzeros (T0), else by l1 norm; a certified one in any case."""
     if learned.error is not None and best.error is not None:
@@ -83,7 +78,7 @@ def learn(
     `n_nonzero` the one with the lowest reconstruction error.
 
     With P, which whitens the rows, the dictionary is a complete one; `free` atoms, which need `n_nonzero`, do without
-    P where the rows lack rank. `X_gaps` are the rows with the gaps that `rows` has filled: with `n_nonzero` the fit
+    P. `X_gaps` are the rows with the gaps that `rows` has filled: with `n_nonzero` the fit
     ends with an alternation that leaves these out.
     """
     if scheme == "exact":
@@ -123,13 +118,9 @@ def _run(
     n, warm, stopper, log = rows.n_features, dict_init is not None, setup.stopper, setup.log
     if free:
         assert n_nonzero is not None
-        is_singular = dict_init is not None and np.linalg.matrix_rank(dict_init) < n
-        start = _orthogonal_start(n, dict_init, setup.seed)
-        whitened = None if P is None else (_start(n, None if is_singular else dict_init, P, setup.seed), P)
+        start = _start(n, None if dict_init is None else polar(dict_init), None, setup.seed)
         with one_blas_thread():  # most of the time goes into codes, row by row
-            return free_scheme(
-                rows, start, whitened=whitened, dict_init=dict_init, n_nonzero=n_nonzero, setup=setup, X_gaps=X_gaps
-            )
+            return free_scheme(rows, start, dict_init=dict_init, n_nonzero=n_nonzero, setup=setup, X_gaps=X_gaps)
     W = _start(n, dict_init, P, setup.seed)
     if scheme == "paper":
         return paper_scheme(rows, W, P=P, max_iter=setup.max_iter, tol=setup.tol, stopper=stopper, log=log)

@@ -7,11 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from hrpursuit.core.certificate import unchecked
+from hrpursuit.core.evaluate import gram
 from hrpursuit.core.free_atoms import replace_idle_atoms, update_atoms
-from hrpursuit.core.manifolds import normalize_rows
+from hrpursuit.core.manifolds import normalize_rows, polar, random_orthogonal
 from hrpursuit.core.masked import KICKS, GapTable
 from hrpursuit.core.protocols import Array, Iterate, Rows
-from hrpursuit.rows import ArrayRows
+from hrpursuit.rows import ArrayRows, MappedRows, whitening
 from hrpursuit.schemes.complete import complete_scheme
 from hrpursuit.schemes.exact import Setup, exact_scheme
 from hrpursuit.schemes.fixed_sparsity import alternate_complete, relative_error
@@ -28,6 +29,8 @@ _LOOK_EVERY = 10  # rounds between two looks at what was gained
 _LEAST_GAIN = 1e-3  # share of the error that so many rounds have to gain
 _EXACT = 1e-12  # relative error that counts as none
 _ROUNDING = 1e3  # relative error, in units of the precision of the data, of codes of exactly sparse rows
+_LEAST_EIGENVALUE = 1e-8  # of the correlations of the features, for a direction to be whitened: a condition of 1e4
+_LEAST_SCALE = 1e-6  # of a feature, relative to the largest, for whitening in the coordinates of the data
 _SINGULAR = 1e-10  # share of the largest singular value below which the pseudo-inverse takes a value for zero
 
 
@@ -92,11 +95,38 @@ def _finite_atoms(W: Array) -> Array:
     return W
 
 
+def _complete_start(rows: Rows, W: Array, dict_init: Array | None, setup: Setup) -> Learned | None:
+    """The complete dictionary of the rows; of their span, with atoms of zeros for the rest, where they lack rank or the
+    units of the features are too far apart for whitening in the coordinates of the data. None where all are zero.
+    """
+    n, n_samples = rows.n_features, rows.n_samples or 1
+    second_moments = gram(rows)
+    scale = np.sqrt(np.diag(second_moments))
+    unit = np.divide(1.0, scale, out=np.zeros(n), where=scale > 0)
+    values, V = np.linalg.eigh(second_moments * np.outer(unit, unit))
+    values, V = values[values > _LEAST_EIGENVALUE], V[:, values > _LEAST_EIGENVALUE]
+    rank = len(values)
+    if rank == 0:
+        return None
+    if rank == n and scale.min() > _LEAST_SCALE * scale.max():
+        P = whitening(second_moments, n_samples)
+        warm = dict_init is not None and np.linalg.matrix_rank(dict_init) == n
+        if dict_init is not None and warm:
+            W = polar(np.linalg.inv(dict_init).T @ np.linalg.inv(P))
+        return complete_scheme(rows, W, P, warm=warm, setup=setup)
+    inward = (unit[:, None] * V) * np.sqrt(n_samples / values)
+    outward = (V * np.sqrt(values / n_samples)).T * scale
+    start = random_orthogonal(rank, np.random.default_rng([setup.seed, 2]))
+    inside = complete_scheme(MappedRows(rows, inward), start, np.eye(rank), warm=False, setup=setup)
+    components = np.zeros((n, n))
+    components[:rank] = normalize_rows(inside.components @ outward)
+    return Learned(components, free_encoder(components), unchecked(n), np.inf)
+
+
 def free_scheme(
     rows: Rows,
     W: Array,
     *,
-    whitened: tuple[Array, Array] | None,
     dict_init: Array | None,
     n_nonzero: int,
     setup: Setup,
@@ -109,10 +139,7 @@ def free_scheme(
     rows : Rows
         Gaps filled.
     W : array
-        Orthogonal start of the search in the coordinates of the data.
-    whitened : (array, array) or None
-        Orthogonal start of the search in whitened coordinates, and the matrix that whitens; None where the rows lack
-        rank, and the search for a complete dictionary is left out.
+        Orthogonal start of the search.
     dict_init : array or None
         A dictionary that the answer must not be worse than, and that W was made from.
     X_gaps : array or None
@@ -121,8 +148,8 @@ def free_scheme(
     stopper, log, options = setup.stopper, setup.log, setup.options
     warm = dict_init is not None
     starts = [] if dict_init is None else [dict_init]
-    if whitened is not None:
-        complete = complete_scheme(rows, *whitened, warm=warm, setup=setup)
+    complete = _complete_start(rows, W, dict_init, setup)
+    if complete is not None:
         if X_gaps is None and _is_exact(rows, complete, n_nonzero):
             return replace(complete, error=0.0)
         starts.append(complete.components)
