@@ -134,6 +134,20 @@ class TestLackOfRank:
         for other in (HRP(4, random_state=0), KSVD(4, random_state=0)):
             assert free.score(wide) > 0.9 * other.fit(wide).score(wide)
 
+    def test_copies_of_features_cost_nothing(self, model):
+        """The search takes place in the span: what it finds there without the copies it finds with them."""
+        wide = np.column_stack([X, np.zeros((len(X), 2)), X[:, :3]])
+        found = HRP(3, dictionary="complete", random_state=0).fit(wide)
+        assert -found.score(wide) < -1.2 * model.score(X)
+        orthogonal = HRP(3, random_state=0).fit(wide)
+        assert found.score(wide) > 0.5 * orthogonal.score(wide)
+
+    def test_units_far_apart(self):
+        data = X * np.append(np.full(11, 1e8), 1.0)
+        found = HRP(3, dictionary="complete", random_state=0).fit(data)
+        assert np.isfinite(found.components_).all()
+        assert -found.score(data) < 0.1
+
     def test_fewer_directions_than_features(self, rng):
         data = rng.standard_normal((100, 2)) @ rng.standard_normal((2, 6))
         found = HRP(2, dictionary="complete", random_state=0).fit(data)
