@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -5,8 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hrpursuit.core.coding import codes_block, keep_above, keep_largest
-from hrpursuit.core.manifolds import polar, random_orthogonal
+from hrpursuit.core.coding import codes_block, keep_above, keep_largest, refit_on_support
+from hrpursuit.core.manifolds import normalize_rows, polar, random_orthogonal
 from hrpursuit.core.procrustes import hard_threshold_procrustes, noise_level
 from hrpursuit.core.rounding import ZeroLevel, zero_levels
 from hrpursuit.datasets import make_sparse_coded
@@ -47,6 +49,24 @@ def test_refit_is_least_squares_on_the_support(seed, n_nonzero):
         expected = np.linalg.lstsq(W[support].T, x, rcond=None)[0]
         assert_allclose(code[support], expected, atol=1e-9)
         assert np.count_nonzero(code) <= n_nonzero
+
+
+def test_refit_of_many_features_needs_little_memory(rng):
+    """All normal equations of a block at once took 168 MB here."""
+    W = normalize_rows(rng.standard_normal((600, 600)) + 10 * np.eye(600))
+    X = rng.standard_normal((256, 600))
+    S = keep_largest(X @ np.linalg.inv(W), 200)
+    tracemalloc.start()
+    try:
+        refitted = refit_on_support(X, S, W, 200)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 40e6
+    assert_array_equal(refitted != 0, S != 0)
+    for r in (0, 12, 13, 255):  # in the first piece, at a seam, in the last
+        used = np.flatnonzero(S[r])
+        assert_allclose(refitted[r, used], np.linalg.lstsq(W[used].T, X[r], rcond=None)[0], atol=1e-10)
 
 
 def test_refit_of_a_zero_row_is_zero():

@@ -15,6 +15,7 @@ from hrpursuit.core.masked_kernels import code_rows
 from hrpursuit.estimators import HRPOptions
 from hrpursuit.metrics import dictionary_error, masked_rmse
 from hrpursuit.rows import open_rows
+from hrpursuit.schemes.free import T0_FREE
 from hrpursuit.schemes.gaps import T0_GAPS
 
 N_NONZERO = 3
@@ -58,7 +59,7 @@ class TestLearning:
         errors, orthogonal = [], []
 
         def look(iterate):
-            if iterate.stage == T0_GAPS:
+            if iterate.stage == (T0_GAPS if dictionary == "orthogonal" else T0_FREE):
                 errors.append(iterate.value)
                 W = iterate.components
                 orthogonal.append(np.abs(W @ W.T - np.eye(len(W))).max())
@@ -153,7 +154,7 @@ class TestCodes:
         found = []
         for values in (np.where(observed, data, 0.0), np.where(observed, data, hidden)):
             S, errors = np.zeros((4, 6)), np.full(4, np.inf)
-            code_rows(values, observed, W, np.where(observed, data, 0.0) @ W.T, S, errors, 2, greedy, 10, 10)
+            code_rows(values, observed, W, np.where(observed, data, 0.0) @ W.T, S, errors, 2, greedy, 10, 10, 0)
             found += [S, errors]
         assert_array_equal(found[0], found[2])
         assert_array_equal(found[1], found[3])
@@ -209,7 +210,12 @@ class TestNothingObserved:
             assert_allclose(found.components_ @ found.components_.T, np.eye(10), atol=1e-12)
             assert np.isfinite(found.transform(blank)).all()
         with pytest.raises(ValueError, match=r'"complete" needs features that are observed somewhere.*: 2, 7\. Remove'):
-            HRP(2, dictionary="complete").fit(blank)
+            HRP(dictionary="complete").fit(blank)
+        free = HRP(2, dictionary="complete", random_state=0).fit(blank)
+        assert_array_equal(free.components_[:, [2, 7]], 0)
+        assert_allclose(np.linalg.norm(free.components_, axis=1), 1, atol=1e-12)
+        assert np.isfinite(free.encoder_).all()
+        assert free.score(blank) > 0.98 * found.score(blank)  # scores are negative
 
     def test_anywhere(self, model):
         with pytest.raises(ValueError, match="all entries of X are NaN"):

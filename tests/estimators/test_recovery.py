@@ -265,6 +265,6 @@ class TestSmallAndOdd:
     def test_stopping_the_alternation_of_a_complete_dictionary(self, rng):
         X = rng.laplace(size=(400, 8)) @ rng.standard_normal((8, 8))
         seen = []
-        stop = lambda it: it.stage == "T0 least squares" and (seen.append(it) or True)  # noqa: E731
+        stop = lambda it: it.stage == "T0 free atoms" and (seen.append(it) or True)  # noqa: E731
         HRP(2, dictionary="complete", random_state=0, callback=stop).fit(X)
         assert [it.n_iter for it in seen] == [1]

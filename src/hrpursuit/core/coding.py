@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 
 from hrpursuit.core.protocols import Array
 
+_SYSTEMS_BYTES = 1 << 22  # of normal equations at a time: a few rows, so that memory does not grow with the block
+
 
 @njit(inline="always")
 def _select(values, k):  # type: ignore[no-untyped-def]
@@ -109,14 +111,31 @@ def codes_block(
 
 
 def refit_on_support(X: Array, S: Array, W: Array, n_nonzero: int) -> Array:
-    """For each row the least squares codes on the (at most `n_nonzero`) atoms that S uses."""
+    """For each row the least squares codes on the (at most `n_nonzero`) atoms that S uses.
+
+    Rows are solved for in pieces whose normal equations take at most `_SYSTEMS_BYTES`.
+    """
+    W = np.asarray(W, dtype=np.float64)
+    gram = W @ W.T
+    refitted = np.zeros_like(S)
+    n_rows = max(1, _SYSTEMS_BYTES // (n_nonzero**2 * gram.itemsize))
+    for start in range(0, len(S), n_rows):
+        piece = slice(start, start + n_rows)
+        _refit_piece(X[piece] @ W.T, S[piece], gram, n_nonzero, refitted[piece])
+    return refitted
+
+
+def _refit_piece(products: Array, S: Array, gram: Array, n_nonzero: int, refitted: Array) -> None:
+    """Solve the normal equations of a few rows; an atom that is not used has an equation of its own, with the answer
+    zero.
+    """
     support = np.sort(np.argpartition(-np.abs(S), n_nonzero - 1, axis=1)[:, :n_nonzero], axis=1)
     used = np.take_along_axis(S, support, axis=1) != 0
-    gram = np.asarray(W, dtype=np.float64) @ W.T
-    products = np.take_along_axis(X @ W.T, support, axis=1) * used
-    systems: NDArray[Any] = gram[support[:, :, None], support[:, None, :]] * (used[:, :, None] & used[:, None, :])
-    systems += np.eye(n_nonzero) * ~used[:, :, None]
-    fitted = np.linalg.solve(systems, products[:, :, None].astype(np.float64))[:, :, 0]
-    refitted = np.zeros_like(S)
-    np.put_along_axis(refitted, support, fitted.astype(S.dtype), axis=1)
-    return refitted
+    systems: NDArray[Any] = gram[support[:, :, None], support[:, None, :]]
+    systems *= used[:, :, None]
+    systems *= used[:, None, :]
+    diagonal = np.arange(n_nonzero)
+    systems[:, diagonal, diagonal] += ~used
+    right = np.take_along_axis(products, support, axis=1) * used
+    fitted = np.linalg.solve(systems, right[:, :, None])[:, :, 0]
+    np.put_along_axis(refitted, support, fitted.astype(refitted.dtype), axis=1)

@@ -1,7 +1,5 @@
 """Rows with gaps (NaN): codes from the observed entries alone, and what the alternation with the dictionary needs."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -38,17 +36,24 @@ def unit_of_rows(X: Array) -> Array:
     return np.ldexp(np.ones_like(largest), np.clip(np.frexp(largest)[1], -limit, limit))
 
 
-def masked_codes(X: Array, W: Array, n_nonzero: int) -> Array:
+def masked_codes(X: Array, W: Array, n_nonzero: int, encoder: Array | None = None) -> Array:
     """For each row the best found of the codes with at most `n_nonzero` nonzeros, by the squared error on its observed
     entries: atoms are taken greedily by orthogonal least squares, then exchanged, with kicks out of local optima.
+
+    With an `encoder` rows without gaps are also coded from the atoms of the largest codes X @ encoder, which are the
+    right ones where the row is exactly sparse, and the kicks start from the better code.
     """
     unit = unit_of_rows(X)
     norms = np.linalg.norm(W, axis=1)
+    norms[norms == 0] = 1.0  # an atom of zeros is never used
     table = GapTable(X / unit)
-    S = np.zeros((len(X), len(W)))
-    table.improve_codes(
-        normalize_rows(np.asarray(W, dtype=np.float64)), S, n_nonzero, greedy=True, thorough=True, fresh=True
-    )
+    atoms = normalize_rows(np.asarray(W, dtype=np.float64))
+    if encoder is None:
+        S = np.zeros((len(X), len(W)))
+        table.improve_codes(atoms, S, n_nonzero, greedy=True, fresh=True, n_kicks=KICKS)
+    else:
+        S = table.codes(atoms, encoder * norms, n_nonzero)
+        table.improve_codes(atoms, S, n_nonzero, greedy=False, n_kicks=KICKS)
     return (table.in_given_order(S) / norms * unit).astype(X.dtype)
 
 
@@ -60,21 +65,27 @@ def gap_codes_block(
     threshold: float | None = None,
     refit: Array | None = None,
 ) -> Array:
-    """`codes_block` for rows that may have gaps. Rows without get the very same codes.
+    """`codes_block` for rows that may have gaps. Rows without get the very same codes, but with `n_nonzero` and `refit`
+    (a dictionary that is not orthogonal), where all rows are coded by `masked_codes`.
 
     With `n_nonzero` a row with gaps is coded by its observed entries; without, its gaps are filled with the mean of
     these.
     """
-    if not has_gaps(X):
+    if not has_gaps(X) and (n_nonzero is None or refit is None or n_nonzero == len(components)):
         return codes_block(X, encoder, n_nonzero, threshold, refit)
     gaps, infinite = np.isnan(X), np.isinf(X)
     if infinite.any():
         X = np.where(infinite, 0, X)
-    S = codes_block(fill_with_row_means(X), encoder, n_nonzero, threshold, refit)
-    is_gappy = gaps.any(axis=1)
-    if n_nonzero is not None:
-        own = masked_codes(X[is_gappy], components, n_nonzero)
-        S[is_gappy] = own if threshold is None else keep_above(own, threshold)
+    if n_nonzero is not None and refit is not None:
+        S = masked_codes(X, components, n_nonzero, encoder)
+        if threshold is not None:
+            keep_above(S, threshold)
+    else:
+        S = codes_block(fill_with_row_means(X), encoder, n_nonzero, threshold, refit)
+        is_gappy = gaps.any(axis=1)
+        if n_nonzero is not None:
+            own = masked_codes(X[is_gappy], components, n_nonzero)
+            S[is_gappy] = own if threshold is None else keep_above(own, threshold)
     S[infinite.any(axis=1)] = np.nan  # whoever asked for the codes has to notice
     return S
 
@@ -83,12 +94,12 @@ class GapTable:
     """A table with gaps in the shape that the alternation works on.
 
     Rows are ordered by their gaps, since rows that share them share most of the work of a code, and those without any
-    come first.
+    come first. A table without gaps will do as well.
     """
 
     def __init__(self, X: Array) -> None:
         gaps = np.isnan(X)
-        self._order = np.lexsort(np.packbits(gaps, axis=1).T[::-1])
+        self._order = np.lexsort(np.packbits(gaps, axis=1).T[::-1]) if gaps.any() else np.arange(len(X))
         gaps = gaps[self._order]
         self.observed: NDArray[np.bool_] = ~gaps
         self.X: Array = np.where(gaps, 0.0, np.asarray(X, dtype=np.float64)[self._order])
@@ -100,16 +111,26 @@ class GapTable:
         given[self._order] = S
         return given
 
-    def _residual(self, S: Array, W: Array) -> Array:
+    def residual(self, S: Array, W: Array) -> Array:
         return (self.X - S @ W) * self.observed
 
     def error(self, S: Array, W: Array) -> float:
         """Relative error on the observed entries."""
-        return float(np.linalg.norm(self._residual(S, W))) / self.norm if self.norm > 0 else 0.0
+        return float(np.linalg.norm(self.residual(S, W))) / self.norm if self.norm > 0 else 0.0
 
     def filled(self, S: Array, W: Array) -> Array:
         """The table with its reconstruction in the gaps."""
         return np.where(self.observed, self.X, S @ W)
+
+    def codes(self, W: Array, encoder: Array, n_nonzero: int) -> Array:
+        """Codes without kicks: the better of those from the atoms of the largest codes X @ encoder (rows without gaps)
+        and those from no atom.
+        """
+        S = np.zeros((len(self.X), len(W)))
+        S[: self.n_whole] = keep_largest(self.X[: self.n_whole] @ encoder.astype(np.float64), n_nonzero)
+        self.improve_codes(W, S, n_nonzero, greedy=False, fresh=True)
+        self.improve_codes(W, S, n_nonzero, greedy=True)
+        return S
 
     def improve_codes(
         self,
@@ -118,14 +139,15 @@ class GapTable:
         n_nonzero: int,
         *,
         greedy: bool,
-        thorough: bool = False,
+        n_kicks: int = 0,
+        first_kick: int = 0,
         fresh: bool = False,
         orthogonal: bool = False,
     ) -> None:
         """Replace codes of S, in place, by better ones on the observed entries: found from the atoms that they use, or
-        by taking atoms greedily from none; if `thorough` with kicks out of local optima. `fresh` codes count for
-        nothing. Rows without gaps get the best codes that
-        there are at once, where the dictionary is orthogonal.
+        by taking atoms greedily from none; then by up to `n_kicks` kicks out of local optima for each row, which begin
+        with another atom from row to row, from `first_kick` on. `fresh` codes count for nothing. Rows without gaps get
+        the best codes that there are at once, where the dictionary is orthogonal.
         """
         n_whole = self.n_whole if orthogonal else 0
         if n_whole:
@@ -140,7 +162,7 @@ class GapTable:
         code_rows(
             np.ascontiguousarray(X), np.ascontiguousarray(self.observed[n_whole:]), np.ascontiguousarray(W),
             np.ascontiguousarray(X @ W.T), own, errors, n_nonzero, greedy, EXCHANGES,
-            KICKS if thorough else 0,
+            n_kicks, first_kick,
         )  # fmt: skip
 
 
@@ -159,20 +181,4 @@ def orthogonal_steps(table: GapTable, S: Array, W: Array, n_steps: int) -> Array
             W_before, momentum = W, 0
         else:
             break
-    return W
-
-
-def free_steps(table: GapTable, S: Array, W: Array, n_steps: int) -> Array:
-    """As `orthogonal_steps` for atoms that need not be orthogonal: least squares in the place of Procrustes, near W
-    where the codes say nothing. S is scaled, in place, such that the atoms are of unit norm.
-    """
-    for _ in range(n_steps):
-        gram: NDArray[Any] = S.T @ S
-        gram[np.diag_indices_from(gram)] += 1e-9 * np.trace(gram) / len(gram) + np.finfo(float).tiny
-        W_next = W + np.linalg.solve(gram, S.T @ table._residual(S, W))
-        norms = np.linalg.norm(W_next, axis=1)
-        if not norms.min() > 0 or np.linalg.cond(W_next / norms[:, None]) > 1e8:
-            break
-        S *= norms
-        W = W_next / norms[:, None]
     return W

@@ -1,11 +1,16 @@
-"""Compiled kernel that codes rows with gaps: so many atoms a row, fitted to its observed entries alone.
+"""Compiled kernel that codes rows, with gaps or without: so many atoms per row, fitted to its observed entries alone.
 
-For one row let A be the atoms restricted to the observed entries. All that coding needs is the tableau G = A A^T, b = A
-x. Gauss-Jordan elimination on a set of atoms, which are "swept in", leaves in b the least squares codes of the set, and
-for every other atom its product with the residual; in G minus the inverse on the set, and for every other atom, on the
-diagonal, the squared norm of what the set does not explain of it. So what the squared error gains by one more atom, and
-loses by one less, is b[k]^2 / G[k, k], and the gain of exchanging two is as easily had. A sweep takes n^2 operations,
-and a second sweep of the same atom takes it out again.
+For one row let A be the atoms restricted to the observed entries, G = A A^T their Gram matrix and b = A x their
+products with the row. Gauss-Jordan elimination of [G b] on a set of atoms, which are "swept in", leaves in b the least
+squares codes of the set, and for every other atom its product with the residual; in G minus the inverse on the set, and
+for every other atom, on the diagonal, the squared norm of what the set does not explain of it. So what the squared
+error gains by one more atom, and loses by one less, is b[k]^2 / G[k, k], and the gain of exchanging two is as easily
+had.
+
+Of the eliminated G only its diagonal (`left`) and the rows of the set (`swept`, one per atom of the set, in the order
+of `atoms`) are ever needed, and the row of an atom that is swept in follows from them and from G. A sweep of a set of t
+atoms out of n thus takes 2 t n operations, where elimination of the whole takes n^2, and rows that observe the same
+entries share G, which no sweep changes. An atom can be taken where `left` exceeds its `gate`.
 
 All of it stands in one file because numba's cache on disk follows changes of the file of a kernel, not of the files
 that it calls.
@@ -15,29 +20,64 @@ import numpy as np
 from numba import njit
 
 _FAINT = 1e-6  # squared norm below which what is left of a unit atom counts as nothing
-_GAIN = 1e-10  # of the squared norm of the row: an exchange that gains less is not made
+_CLOSED = 1e300  # gate of an atom that cannot be taken: it is in the set already, or barred
+_GAIN = 1e-10  # share of the squared norm of the row: an exchange that gains less is not made
+_EXACT = 1e-26  # share of the squared norm of the row: codes with a smaller squared error are not searched again
 
 
 @njit(nogil=True, fastmath=True, error_model="numpy")
-def _sweep(G, b, k, direction, row):
-    """Gauss-Jordan step on atom k: in with direction 1, out with -1. `row` is room for a copy of row k, without which
-    the loops would have to mind that it changes.
-    """
+def _sweep_in(G, b, left, swept, atoms, n_inside, k, row):
+    """Gauss-Jordan step on atom k, which becomes the last of the set. `row` is room for the row of k."""
     n = G.shape[0]
     for j in range(n):
         row[j] = G[k, j]
+    for s in range(n_inside):
+        f = G[k, atoms[s]]
+        for j in range(n):
+            row[j] -= f * swept[s, j]
+    for s in range(n_inside):
+        row[atoms[s]] = swept[s, k]
     pivot = 1.0 / row[k]
     product = b[k] * pivot
-    for i in range(n):
-        b[i] -= row[i] * product
-        f = row[i] * pivot
-        for j in range(n):
-            G[i, j] -= f * row[j]
-        G[i, k] = direction * f
     for j in range(n):
-        G[k, j] = direction * pivot * row[j]
-    G[k, k] = -pivot
-    b[k] = direction * product
+        b[j] -= row[j] * product
+        left[j] -= row[j] * row[j] * pivot
+    for s in range(n_inside):
+        f = row[atoms[s]] * pivot
+        for j in range(n):
+            swept[s, j] -= f * row[j]
+        swept[s, k] = f
+    for j in range(n):
+        swept[n_inside, j] = pivot * row[j]
+    swept[n_inside, k] = -pivot
+    atoms[n_inside] = k
+    b[k] = product
+
+
+@njit(nogil=True, fastmath=True, error_model="numpy")
+def _sweep_out(b, left, swept, atoms, n_inside, k, row):
+    """Undo the step on atom k; the last atom of the set takes its place."""
+    n = len(b)
+    slot = 0
+    while atoms[slot] != k:
+        slot += 1
+    last = n_inside - 1
+    for j in range(n):
+        row[j] = swept[slot, j]
+        swept[slot, j] = swept[last, j]
+    atoms[slot] = atoms[last]
+    pivot = 1.0 / row[k]
+    product = b[k] * pivot
+    for j in range(n):
+        b[j] -= row[j] * product
+        left[j] -= row[j] * row[j] * pivot
+    for s in range(last):
+        f = row[atoms[s]] * pivot
+        for j in range(n):
+            swept[s, j] -= f * row[j]
+        swept[s, k] = -f
+    b[k] = -product
+    left[k] = -pivot
 
 
 @njit(nogil=True, fastmath=True, error_model="numpy")
@@ -60,121 +100,130 @@ def _gram_of_observed(W, observed, A, G):
 
 
 @njit(nogil=True, error_model="numpy")
-def _take_greedily(G, b, inside, n_nonzero, barred, room):
-    """Orthogonal least squares: sweep in the atom that lowers the error most, until there are `n_nonzero`; not the atom
-    `barred`. Returns the sum of what was gained.
+def _take_greedily(G, b, left, gate, swept, atoms, n_inside, n_nonzero, room):
+    """Orthogonal least squares: sweep in the atom that lowers the error most, until there are `n_nonzero`. Returns how
+    many atoms there are, and the sum of what was gained.
     """
     gained = 0.0
-    n = G.shape[0]
-    n_inside = 0
-    for k in range(n):
-        n_inside += 1 if inside[k] else 0
     while n_inside < n_nonzero:
         best = -1
         most = 0.0
-        for k in range(n):
-            if not inside[k] and k != barred and G[k, k] > _FAINT:
-                gain = b[k] * b[k] / G[k, k]
-                if gain > most:
-                    best = k
-                    most = gain
+        for k in range(len(b)):
+            if left[k] > gate[k] and b[k] * b[k] > most * left[k]:
+                best = k
+                most = b[k] * b[k] / left[k]
         if best < 0:
             break
-        _sweep(G, b, best, 1.0, room)
-        inside[best] = True
+        _sweep_in(G, b, left, swept, atoms, n_inside, best, room)
+        gate[best] = _CLOSED
         n_inside += 1
         gained += most
-    return gained
+    return n_inside, gained
+
+
+@njit(nogil=True, fastmath=True, error_model="numpy")
+def _gains_of_exchange(b, left, gate, row, i, gains):
+    """Raise `gains`, for each atom outside, to what its exchange for atom i of the set, whose row this is, gains."""
+    inverse = 1.0 / row[i]
+    loss = b[i] * b[i] * inverse  # negative
+    f = b[i] * inverse
+    for j in range(len(b)):  # no reduction, or it would not run in vector instructions
+        remains = left[j] - row[j] * row[j] * inverse
+        product = b[j] - row[j] * f
+        gain = product * product / remains + loss if remains > gate[j] else 0.0
+        gains[j] = max(gains[j], gain)
 
 
 @njit(nogil=True, error_model="numpy")
-def _exchange(G, b, inside, least, n_exchanges, barred, room):
-    """Exchange the pair of atoms, one in and one out, that lowers the error most, while it falls by `least`; the atom
-    `barred` stays out. Returns the sum of what was gained.
+def _exchange(G, b, left, gate, swept, atoms, n_inside, least, n_exchanges, room):
+    """Exchange the pair of atoms, one in and one out, that lowers the error most, while it falls by `least`. Returns
+    the sum of what was gained.
     """
-    n = G.shape[0]
     gained = 0.0
     for _ in range(n_exchanges):
-        best_in = -1
-        best_out = -1
-        most = least
-        for i in range(n):
-            if inside[i]:
-                row = G[i]
-                inverse = 1.0 / row[i]
-                loss = b[i] * b[i] * inverse  # negative
-                f = b[i] * inverse
-                for j in range(n):
-                    if not inside[j] and j != barred:
-                        left = G[j, j] - row[j] * row[j] * inverse
-                        product = b[j] - row[j] * f
-                        if product * product > (most - loss) * left and left > _FAINT:
-                            most = product * product / left + loss
-                            best_in = i
-                            best_out = j
-        if best_in < 0:
+        room[:] = 0.0
+        for s in range(n_inside):
+            _gains_of_exchange(b, left, gate, swept[s], atoms[s], room)
+        new = np.argmax(room)
+        gain = room[new]
+        if not gain > least:
             break
-        _sweep(G, b, best_in, -1.0, room)
-        _sweep(G, b, best_out, 1.0, room)
-        inside[best_in] = False
-        inside[best_out] = True
-        gained += most
+        old = -1
+        fewest = np.inf  # lost by taking out one atom of the set for the new one
+        for s in range(n_inside):
+            inverse = 1.0 / swept[s, atoms[s]]
+            remains = left[new] - swept[s, new] * swept[s, new] * inverse
+            product = b[new] - swept[s, new] * b[atoms[s]] * inverse
+            loss = -product * product / remains - b[atoms[s]] * b[atoms[s]] * inverse
+            if remains > _FAINT and loss < fewest:
+                fewest = loss
+                old = atoms[s]
+        if old < 0:  # the new atom is faint by the last bit
+            break
+        _sweep_out(b, left, swept, atoms, n_inside, old, room)
+        _sweep_in(G, b, left, swept, atoms, n_inside - 1, new, room)
+        gate[old] = _FAINT
+        gate[new] = _CLOSED
+        gained += gain
     return gained
 
 
 @njit(nogil=True, error_model="numpy")
-def _kick(G, b, inside, least, n_exchanges, n_kicks, G_kept, b_kept, kept, room):
-    """Out of a local optimum: bar each atom in turn, exchange others until that gains no more, and again without the
-    bar; go on from there where the error has fallen by `least` in all.
+def _copy(n_inside, b, left, gate, swept, atoms, b_to, left_to, gate_to, swept_to, atoms_to):
+    """The set and all that was eliminated on it."""
+    for j in range(len(b)):
+        b_to[j] = b[j]
+        left_to[j] = left[j]
+        gate_to[j] = gate[j]
+    for s in range(n_inside):
+        atoms_to[s] = atoms[s]
+        for j in range(len(b)):
+            swept_to[s, j] = swept[s, j]
+
+
+@njit(nogil=True, error_model="numpy")
+def _kick(
+    G, b, left, gate, swept, atoms, n_inside, least, n_exchanges, n_kicks, k,
+    b_kept, left_kept, gate_kept, swept_kept, atoms_kept, room,
+):  # fmt: skip
+    """Out of a local optimum: bar each atom in turn, from the one after k on, exchange others until that gains no more,
+    and again without the bar; go on from there where the error has fallen by `least` in all. Returns how many atoms
+    there are.
     """
-    n = G.shape[0]
-    n_inside = 0
-    for k in range(n):
-        n_inside += 1 if inside[k] else 0
-    for i in range(n):
-        b_kept[i] = b[i]
-        kept[i] = inside[i]
-        for j in range(n):
-            G_kept[i, j] = G[i, j]
+    n = len(b)
+    _copy(n_inside, b, left, gate, swept, atoms, b_kept, left_kept, gate_kept, swept_kept, atoms_kept)
     since = 0  # atoms since the last success
-    k = 0
     while since < n and n_kicks > 0:
         since += 1
         k = k + 1 if k + 1 < n else 0
-        if not inside[k]:
+        if gate[k] < _CLOSED:
             continue
         n_kicks -= 1
-        gained = b[k] * b[k] / G[k, k]
-        _sweep(G, b, k, -1.0, room)
-        inside[k] = False
-        gained += _take_greedily(G, b, inside, n_inside, k, room)
-        gained += _exchange(G, b, inside, least, n_exchanges, k, room)
-        gained += _exchange(G, b, inside, least, n_exchanges, -1, room)
+        _sweep_out(b, left, swept, atoms, n_inside, k, room)  # the gate stays closed: barred
+        gained = -b[k] * b[k] / left[k]
+        n_now, more = _take_greedily(G, b, left, gate, swept, atoms, n_inside - 1, n_inside, room)
+        gained += more
+        gained += _exchange(G, b, left, gate, swept, atoms, n_now, least, n_exchanges, room)
+        gate[k] = _FAINT
+        gained += _exchange(G, b, left, gate, swept, atoms, n_now, least, n_exchanges, room)
         if gained > least:
             since = 0
-            for i in range(n):
-                b_kept[i] = b[i]
-                kept[i] = inside[i]
-                for j in range(n):
-                    G_kept[i, j] = G[i, j]
+            n_inside = n_now
+            _copy(n_inside, b, left, gate, swept, atoms, b_kept, left_kept, gate_kept, swept_kept, atoms_kept)
         else:
-            for i in range(n):
-                b[i] = b_kept[i]
-                inside[i] = kept[i]
-                for j in range(n):
-                    G[i, j] = G_kept[i, j]
+            _copy(n_inside, b_kept, left_kept, gate_kept, swept_kept, atoms_kept, b, left, gate, swept, atoms)
+    return n_inside
 
 
 @njit(nogil=True, error_model="numpy")
-def _residual(x, observed, W, code, inside, residual):
+def _residual(x, observed, W, code, atoms, n_inside, residual):
     """What the code leaves of the observed entries (zero elsewhere), and its squared norm."""
-    n, n_features = W.shape
+    n_features = W.shape[1]
     for f in range(n_features):
         residual[f] = x[f] if observed[f] else 0.0
-    for k in range(n):
-        if inside[k]:
-            for f in range(n_features):
-                residual[f] -= code[k] * W[k, f]
+    for s in range(n_inside):
+        for f in range(n_features):
+            residual[f] -= code[s] * W[atoms[s], f]
     total = 0.0
     for f in range(n_features):
         if observed[f]:
@@ -184,27 +233,52 @@ def _residual(x, observed, W, code, inside, residual):
     return total
 
 
+@njit(nogil=True, error_model="numpy")
+def _fit_codes(x, observed, W, b, swept, atoms, n_inside, code, products, residual):
+    """Codes of the set in the order of `atoms`, with one step of refinement, since the elimination has lost some digits
+    on its way. Returns their squared error on the observed entries.
+    """
+    for s in range(n_inside):
+        code[s] = b[atoms[s]]
+    _residual(x, observed, W, code, atoms, n_inside, residual)
+    for s in range(n_inside):
+        total = 0.0
+        for f in range(len(residual)):
+            total += W[atoms[s], f] * residual[f]
+        products[s] = total
+    for s in range(n_inside):
+        for other in range(n_inside):
+            code[s] -= swept[s, atoms[other]] * products[other]
+    return _residual(x, observed, W, code, atoms, n_inside, residual)
+
+
 @njit(nogil=True, cache=True, error_model="numpy")
-def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_exchanges, n_kicks):
-    """Codes of rows with gaps, in place: S keeps the code of a row unless a better one is found.
+def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_exchanges, n_kicks, first_kick):
+    """Codes of rows by their observed entries, in place: S keeps the code of a row unless a better one is found.
 
     `products` are A x for all rows, `errors` the squared errors of S on the observed entries (infinite where S is
     worth nothing). The search starts from no atom if `is_greedy`, else from those that S uses; atoms are then taken
-    greedily until there are `n_nonzero`, up to `n_exchanges` pairs exchanged, and up to `n_kicks` kicks given.
+    greedily until there are `n_nonzero`, up to `n_exchanges` pairs exchanged, and up to `n_kicks` kicks given, of which
+    the first bars an atom from `first_kick` plus the number of the row on.
     """
     n_rows = X.shape[0]
     n, n_features = W.shape
+    most = min(n, n_nonzero)
     A = np.empty((n, n_features))
-    G0 = np.empty((n, n))
     G = np.empty((n, n))
-    G_kept = np.empty((n, n))
+    swept = np.empty((most, n))
+    swept_kept = np.empty((most, n))
     b = np.empty(n)
     b_kept = np.empty(n)
+    left = np.empty(n)
+    left_kept = np.empty(n)
     room = np.empty(n)
-    code = np.empty(n)
+    code = np.empty(most)
     residual = np.empty(n_features)
-    inside = np.empty(n, np.bool_)
-    kept = np.empty(n, np.bool_)
+    gate = np.empty(n)
+    gate_kept = np.empty(n)
+    atoms = np.empty(most, np.int64)
+    atoms_kept = np.empty(most, np.int64)
     for r in range(n_rows):
         same = r > 0
         f = 0
@@ -212,41 +286,35 @@ def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_excha
             same = observed[r, f] == observed[r - 1, f]
             f += 1
         if not same:
-            _gram_of_observed(W, observed[r], A, G0)
+            _gram_of_observed(W, observed[r], A, G)
         norm = 0.0
         for f in range(n_features):
             if observed[r, f]:
                 norm += X[r, f] * X[r, f]
+        if errors[r] <= _EXACT * norm:
+            continue
+        n_inside = 0
         for i in range(n):
             b[i] = products[r, i]
-            inside[i] = False
-            for j in range(n):
-                G[i, j] = G0[i, j]
+            left[i] = G[i, i]
+            gate[i] = _FAINT
         if not is_greedy:
             for k in range(n):
-                if S[r, k] != 0.0 and G[k, k] > _FAINT:
-                    _sweep(G, b, k, 1.0, room)
-                    inside[k] = True
-        _take_greedily(G, b, inside, n_nonzero, -1, room)
-        _exchange(G, b, inside, _GAIN * norm, n_exchanges, -1, room)
+                if S[r, k] != 0.0 and left[k] > _FAINT and n_inside < most:
+                    _sweep_in(G, b, left, swept, atoms, n_inside, k, room)
+                    gate[k] = _CLOSED
+                    n_inside += 1
+        n_inside, _ = _take_greedily(G, b, left, gate, swept, atoms, n_inside, most, room)
+        _exchange(G, b, left, gate, swept, atoms, n_inside, _GAIN * norm, n_exchanges, room)
         if n_kicks > 0:
-            _kick(G, b, inside, _GAIN * norm, n_exchanges, n_kicks, G_kept, b_kept, kept, room)
-        for k in range(n):
-            code[k] = b[k] if inside[k] else 0.0
-        _residual(X[r], observed[r], W, code, inside, residual)
-        for k in range(n):  # one step of refinement: the tableau has lost some digits on its way
-            if inside[k]:
-                total = 0.0
-                for f in range(n_features):
-                    total += W[k, f] * residual[f]
-                b[k] = total
-        for i in range(n):
-            if inside[i]:
-                for j in range(n):
-                    if inside[j]:
-                        code[i] -= G[i, j] * b[j]
-        error = _residual(X[r], observed[r], W, code, inside, residual)
+            n_inside = _kick(
+                G, b, left, gate, swept, atoms, n_inside, _GAIN * norm, n_exchanges, n_kicks, (first_kick + r) % n,
+                b_kept, left_kept, gate_kept, swept_kept, atoms_kept, room,
+            )  # fmt: skip
+        error = _fit_codes(X[r], observed[r], W, b, swept, atoms, n_inside, code, room, residual)
         if error < errors[r]:
             errors[r] = error
             for k in range(n):
-                S[r, k] = code[k]
+                S[r, k] = 0.0
+            for s in range(n_inside):
+                S[r, atoms[s]] = code[s]

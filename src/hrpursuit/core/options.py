@@ -28,6 +28,8 @@ class HRPOptions:
         Most Procrustes alternations with `n_nonzero_coefs`; noisy data takes at most 20.
     gap_rounds : int, default=100
         Most rounds of codes and dictionary, in turn, with `n_nonzero_coefs` on data with gaps.
+    free_rounds : int, default=60
+        Most rounds of codes and atoms, in turn, with `n_nonzero_coefs` and a complete dictionary.
     """
 
     look_every: int | None = None
@@ -38,9 +40,10 @@ class HRPOptions:
     refine_steps: int = 30
     alternations: int = 50
     gap_rounds: int = 100
+    free_rounds: int = 60
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "refine_steps", "alternations", "gap_rounds"):
+        for name in ("threshold", "refine_steps", "alternations", "gap_rounds", "free_rounds"):
             self._require(name, getattr(self, name) > 0, "positive")
         self._require("look_every", self.look_every is None or self.look_every >= 1, "None or at least 1")
         for name in ("rows_per_feature", "fallback_rows_per_feature"):

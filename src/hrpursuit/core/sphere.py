@@ -7,6 +7,8 @@ from hrpursuit.core.manifolds import Sphere
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.tangent import tangent_descent
 
+_OPEN = 1e-8  # share of the largest eigenvalue: rows with a smaller second one leave two directions open
+
 
 def two_stages_on_sphere(
     rows: Rows,
@@ -39,26 +41,44 @@ def in_good_subset(D: Array, zeta: float) -> np.ndarray[tuple[int], np.dtype[np.
     return np.asarray(squares[:, -1] >= (1 + zeta) * squares[:, -2])
 
 
-def polish_atom(X: Array, w: Array, zero_level: float, n_steps: int = 10) -> Array:
+def polish_atom(X: Array, w: Array, zero_level: float, n_steps: int = 30) -> Array:
     """Unit vector near w that is orthogonal to the rows whose code is small, with a shrinking threshold; w itself where
     there are too few.
+
+    Rows of zeros are left out: they are orthogonal to everything. Where the rows below a threshold leave more than one
+    direction open, the threshold was lowered too far for the present accuracy, and half of that step (in logarithms)
+    is taken back.
     """
     n = X.shape[1]
-    best = np.asarray(w, dtype=np.float64)
-    codes = X @ best
-    t = 0.3 * float(np.sqrt(np.mean(codes**2)))
+    live = X[X.any(axis=1)]
+    best = start = np.asarray(w, dtype=np.float64)
+    codes = live @ start
+    least = np.abs(codes).sum()
+    t = t_good = 0.3 * float(np.sqrt(np.mean(codes**2)))
     for _ in range(n_steps):
         small = np.flatnonzero(np.abs(codes) < t)[: 8 * n]
-        if len(small) < n:
-            break
-        chosen = X[small]
-        v = np.linalg.eigh(chosen.T @ chosen)[1][:, 0]
+        v = _normal_of(live[small])
+        if v is None:
+            t = float(np.sqrt(t * t_good))
+            if t > t_good / 2:
+                break
+            continue
         if abs(v @ w) < 0.7:
             break
-        best = v if v @ w >= 0 else -v
-        codes = X @ best
+        codes = live @ v
+        l1 = np.abs(codes).sum()
+        if l1 < least:
+            best, least = v if v @ w >= 0 else -v, l1
         t_next = max(min(t / 2, 8 * float(np.median(np.abs(codes[small])))), zero_level)
         if t_next >= t:
             break
-        t = t_next
-    return best if np.abs(codes).sum() < np.abs(X @ w).sum() else np.asarray(w, dtype=np.float64)
+        t, t_good = t_next, t
+    return best
+
+
+def _normal_of(X: Array) -> Array | None:
+    """The unit vector that is most nearly orthogonal to the rows; None where they leave more than one open."""
+    if len(X) < X.shape[1]:
+        return None
+    values, V = np.linalg.eigh(X.T @ X)
+    return np.asarray(V[:, 0]) if len(values) == 1 or values[1] > _OPEN * values[-1] else None

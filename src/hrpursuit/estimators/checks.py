@@ -39,18 +39,18 @@ def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
         )
 
 
-def check_observed(X: Array, dictionary: str, names: Sequence[str] | np.ndarray | None) -> None:
-    """Refuse a table with gaps that has nothing else; for a complete dictionary also a feature that has nothing else,
-    since the samples say nothing about it.
+def check_observed(X: Array, dictionary: str, names: Sequence[str] | np.ndarray | None, *, free: bool = False) -> None:
+    """Refuse a table with gaps that has nothing else; for a complete dictionary that is to be invertible (not `free`)
+    also a feature that has nothing else, since the samples say nothing about it.
     """
     blank = np.flatnonzero(np.isnan(X).all(axis=0))
     if len(blank) == X.shape[1]:
         raise ValueError("all entries of X are NaN; there is nothing to learn from.")
-    if len(blank) and dictionary == "complete":
+    if len(blank) and dictionary == "complete" and not free:
         label = (lambda i: repr(str(names[i]))) if names is not None else str
         raise ValueError(
             f'dictionary="complete" needs features that are observed somewhere; features without any entry but NaN: '
-            f'{_list(blank, label)}. Remove them, or use dictionary="orthogonal", which allows them.'
+            f'{_list(blank, label)}. Remove them, or use dictionary="orthogonal" or n_nonzero_coefs, which allow them.'
         )
 
 
@@ -59,7 +59,9 @@ def check_n_nonzero(n_nonzero: int | None, n_features: int) -> None:
         raise ValueError(f"n_nonzero_coefs must be from 1 to {n_features}, the number of features; got {n_nonzero}.")
 
 
-def check_dict_init(dict_init: ArrayLike | None, n_features: int, *, orthogonal: bool) -> Array | None:
+def check_dict_init(
+    dict_init: ArrayLike | None, n_features: int, *, orthogonal: bool, invertible: bool = True
+) -> Array | None:
     """The dictionary to start from in double, made exactly orthogonal where it has to be."""
     if dict_init is None:
         return None
@@ -78,7 +80,7 @@ def check_dict_init(dict_init: ArrayLike | None, n_features: int, *, orthogonal:
                 'Orthonormalise it, or use dictionary="complete".'
             )
         return polar(W)
-    if np.linalg.matrix_rank(W) < n_features:
+    if invertible and np.linalg.matrix_rank(W) < n_features:
         raise ValueError(
             f"dict_init must be invertible; got a matrix of rank {np.linalg.matrix_rank(W)} for {n_features} features."
         )
@@ -115,5 +117,5 @@ def _list(indices: Sequence[int] | np.ndarray, label: Callable[[int], str]) -> s
 def _raise_rank(what: str) -> None:
     raise ValueError(
         f'dictionary="complete" needs features that are linearly independent over the samples. Features {what}. '
-        'Remove or combine them, or use dictionary="orthogonal", which allows them.'
+        'Remove or combine them, or use dictionary="orthogonal" or n_nonzero_coefs, which allow them.'
     )

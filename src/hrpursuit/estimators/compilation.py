@@ -11,7 +11,8 @@ import numpy as np
 from hrpursuit.core.certificate import certify_codes
 from hrpursuit.core.certificate_kernels import pair_sums
 from hrpursuit.core.coding import keep_largest
-from hrpursuit.core.masked import masked_codes
+from hrpursuit.core.free_atoms import update_atoms
+from hrpursuit.core.masked import GapTable, masked_codes
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.polish import polish_orthogonal
 from hrpursuit.core.search import Descent
@@ -57,6 +58,7 @@ def compile_kernels() -> None:
 
 @lru_cache(maxsize=1)
 def compile_gap_kernels() -> None:
-    """The same for rows with gaps, which most data has not."""
-    with announced("the kernel for gaps", "some five seconds"):
+    """The same for rows with gaps and for free atoms, which most fits do without."""
+    with announced("the kernels for codes by exchange", "some ten seconds"):
         masked_codes(np.array([[1.0, np.nan]]), np.eye(2), 1)
+        update_atoms(GapTable(np.ones((1, 2))), np.ones((1, 2)), np.eye(2))

@@ -17,6 +17,7 @@ from hrpursuit.core.sphere import polish_atom, random_on_sphere, two_stages_on_s
 from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale
 from hrpursuit.estimators.compilation import compile_gap_kernels
 from hrpursuit.rows import ArrayRows, gather
+from hrpursuit.schemes.free import free_encoder
 
 _SAME_ATOM = 0.99  # absolute cosine
 
@@ -40,12 +41,12 @@ def sparse_code(
     X : array-like of shape (n_samples, n_features)
         NaN is a missing entry.
     components : array-like of shape (n_features, n_features)
-        One atom a row, orthonormal or any invertible matrix.
+        One atom per row: orthonormal, or any invertible matrix; with `n_nonzero_coefs` any matrix.
     n_nonzero_coefs : int or None, default=None
-        Keep that many of the largest codes of each row; unless the atoms are orthonormal, fit these to the sample by
-        least squares. The codes of a row with gaps are fitted to its observed entries alone: atoms are taken greedily
-        by orthogonal least squares, then exchanged while the error falls. With None its gaps are filled with the mean
-        of its observed entries.
+        Nonzero codes per row, at the most. Of orthonormal atoms and a row without gaps the largest codes are kept.
+        Otherwise codes are fitted by least squares to the observed entries of the row: atoms are taken greedily by
+        orthogonal least squares, or start as those of the largest codes of the (pseudo-)inverse, and are exchanged
+        while the error falls. With None gaps are filled with the mean of the observed entries of their row.
     threshold : float or None, default=None
         Set codes of smaller magnitude to zero.
 
@@ -61,13 +62,14 @@ def sparse_code(
         raise ValueError(f"components must have shape ({n}, {n}) to match X with {n} features; got {W.shape}.")
     check_n_nonzero(n_nonzero_coefs, n)
     orthonormal = np.abs(W @ W.T - np.eye(n)).max() < 1e-5
-    if not orthonormal and np.linalg.matrix_rank(W) < n:
+    if n_nonzero_coefs is None and not orthonormal and np.linalg.matrix_rank(W) < n:
         raise ValueError(
-            f"components must be invertible; got a matrix of rank {np.linalg.matrix_rank(W)} for {n} features."
+            f"components must be invertible; got a matrix of rank {np.linalg.matrix_rank(W)} for {n} features. "
+            "Give n_nonzero_coefs, which allows it."
         )
-    if n_nonzero_coefs is not None and has_gaps(X):
+    if n_nonzero_coefs is not None and (has_gaps(X) or not orthonormal):
         compile_gap_kernels()
-    encoder = W.T if orthonormal else np.linalg.inv(W)
+    encoder = W.T if orthonormal else free_encoder(W) if n_nonzero_coefs is not None else np.linalg.inv(W)
     refit = None if orthonormal else W.astype(X.dtype)
     blocks = ArrayRows(X).map(gap_codes_block, encoder.astype(X.dtype), W, n_nonzero_coefs, threshold, refit)
     return gather(blocks, len(X), n, X.dtype)

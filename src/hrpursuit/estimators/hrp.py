@@ -32,6 +32,7 @@ from hrpursuit.estimators.checks import (
 from hrpursuit.estimators.learning import learn
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import ArrayRows
+from hrpursuit.schemes.free import T0_FREE
 from hrpursuit.schemes.gaps import T0_GAPS
 from hrpursuit.schemes.stages import Stage
 
@@ -50,7 +51,8 @@ class HRP(SquareDictionary):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest,
+        Nonzero codes per sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest
+        (of a complete dictionary, and of a sample with gaps, the best found by least squares and exchange of atoms),
         and `scheme="exact"` ends with an alternation that fits the dictionary to such codes; where X has gaps, both
         look at the observed entries alone.
     scheme : {"exact", "paper"}, default="exact"
@@ -58,14 +60,16 @@ class HRP(SquareDictionary):
         noisy, or not exactly sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for
         step, Stage One then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
-        Orthonormal atoms, or any linearly independent ones.
+        Orthonormal atoms, or any linearly independent ones. With `n_nonzero_coefs` and `scheme="exact"` the atoms of
+        "complete" are free: they need not be independent, nor the features of X, and the reconstruction error is lower.
     fit_intercept : bool, default=False
         Whether the samples have an unknown offset, which is learned as well: X = codes @ components_ + intercept_.
         Exactly sparse samples give it exactly, from differences of samples, which have none; the codes of these are
         about twice as dense. For other samples it is their mean.
     n_init : int, default=1
-        Runs of the whole fit from different random starts. The one with the lowest l1 norm of the codes is kept; a
-        certified one ends the runs.
+        Runs of the whole fit from different random starts. The one with the lowest l1 norm of the codes is kept; with
+        `n_nonzero_coefs` and `scheme="exact"` the one with the lowest reconstruction error. A certified one ends the
+        runs.
     max_iter : int, default=50
         Most iterations of Stage One.
     tol : float, default=1e-4
@@ -95,7 +99,7 @@ class HRP(SquareDictionary):
         return it alike.
     encoder_ : array of shape (n_features, n_features)
         The codes are `(X - intercept_) @ encoder_` before any threshold: the transpose of an orthogonal dictionary, the
-        inverse of a complete one.
+        inverse of a complete one, the pseudo-inverse of one with free atoms.
     intercept_ : array of shape (n_features,)
         Offset of the samples; zeros unless `fit_intercept`.
     n_iter_ : int
@@ -106,7 +110,8 @@ class HRP(SquareDictionary):
     certified_ : Certificate
         True in a condition when the dictionary is certified sparse on the working sample: every code column has
         n_features exact zeros, and no pair of atoms looks mixed. What counts as zero follows the rounding of the data.
-        Always false for `scheme="paper"`, and with `n_nonzero_coefs` on data with gaps.
+        Always false for `scheme="paper"`, and with `n_nonzero_coefs` on data with gaps; with free atoms true only where
+        the codes of exactly sparse data leave no error.
     stages_ : list of Stage
         Name, iterations, objective before and after, and seconds of each stage.
     n_features_in_ : int
@@ -128,6 +133,16 @@ class HRP(SquareDictionary):
     rises. It keeps the codes of each row, so that learning from gaps needs data in memory; `transform` codes row by
     row, wherever the rows are. Without `n_nonzero_coefs`, and for the dictionary of `scheme="paper"`, the fill with row
     means is all that is done. What a reconstruction says in a gap is no good estimate of what is missing there.
+
+    Free atoms (`dictionary="complete"` with `n_nonzero_coefs`) start from the orthogonal dictionary, from the complete
+    one of the span of the samples, or from `dict_init`, whichever has the lowest error. In turn, each
+    atom is fitted by least squares, together with its codes, to the observed entries of the samples that use it, as in
+    K-SVD, and the samples are coded anew, a new code being kept only if it is better; the error never rises. Up to 300
+    samples per feature take part, with gaps all of them. Where there are more, least squares steps for the whole
+    dictionary follow, over all samples, while these lower the error: they need only sums over blocks, so that data
+    without gaps may be outside memory. An atom that no sample uses is replaced by the residual of a sample that is
+    represented badly; where no residual is left it is any unit vector. In a feature that was never observed (all NaN)
+    all atoms are zero, but for such a unit vector.
 
     References
     ----------
@@ -218,20 +233,25 @@ class HRP(SquareDictionary):
             X_gaps = rows.X if isinstance(rows, ArrayRows) and has_gaps(rows.X) else None
             if X_gaps is not None:
                 names = getattr(rows, "feature_names", None)
-                check_observed(X_gaps, self.dictionary, names)
+                check_observed(X_gaps, self.dictionary, names, free=self._has_free_atoms)
                 rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=names, is_checked=True)
             self._learn(rows, X_gaps)
         remember_features(self, rows)
         if self._advice is not None:
             warnings.warn(f"{type(self).__name__}: {self._advice}.", ConvergenceWarning, stacklevel=3)
             return self
-        is_start = any(stage.name == T0_GAPS for stage in self.stages_)  # what the filled table gave is only that
+        is_start = any(stage.name in (T0_GAPS, T0_FREE) for stage in self.stages_)  # what came before is only that
         for stage in self.stages_:
             if stage.shortfall is not None and not is_start:
                 warnings.warn(
                     f"{type(self).__name__} did not reach {stage.shortfall}.", ConvergenceWarning, stacklevel=3
                 )
         return self
+
+    @property
+    def _has_free_atoms(self) -> bool:
+        """Whether atoms are fitted to codes with a fixed number of nonzeros without any constraint."""
+        return self.dictionary == "complete" and self.n_nonzero_coefs is not None and self.scheme == "exact"
 
     def _learn(self, rows: Rows, X_gaps: Array | None) -> None:
         n_samples = rows.n_samples or 0
@@ -240,18 +260,24 @@ class HRP(SquareDictionary):
         check_scale(sample)
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
         complete = self.dictionary == "complete"
-        if complete:
+        if complete and not self._has_free_atoms:
             check_full_rank(gram(rows), sample, getattr(rows, "feature_names", None))
         learned, stages = learn(
             rows,
             scheme=self.scheme,
             complete=complete,
+            free=self._has_free_atoms,
             offset=self.fit_intercept,
             n_nonzero=None if self.scheme == "paper" else self.n_nonzero_coefs,
             n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
-            dict_init=check_dict_init(self.dict_init, rows.n_features, orthogonal=not complete),
+            dict_init=check_dict_init(
+                self.dict_init,
+                rows.n_features,
+                orthogonal=not complete,
+                invertible=not self._has_free_atoms,
+            ),
             options=self.options or HRPOptions(),
             random_state=self.random_state,
             n_jobs=self.n_jobs,

@@ -2,6 +2,7 @@
 
 import multiprocessing
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Integral
 
 import joblib
@@ -15,6 +16,8 @@ from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_gap_kernels, compile_kernels
 from hrpursuit.schemes.exact import exact_scheme
+from hrpursuit.schemes.fixed_sparsity import relative_error
+from hrpursuit.schemes.free import free_scheme
 from hrpursuit.schemes.gaps import alternate_with_gaps
 from hrpursuit.schemes.paper import paper_scheme
 from hrpursuit.schemes.setup import Setup
@@ -35,11 +38,23 @@ def draw_seeds(random_state: int | np.random.RandomState | None, n: int) -> list
     return [int(seed) for seed in check_random_state(random_state).randint(np.iinfo(np.int32).max, size=n)]
 
 
+def _is_better(learned: Learned, best: Learned) -> bool:
+    """By reconstruction error with a fixed number of nonzeros (T0), else by what the finish minimised or the l1 norm; a
+    certified one in any case.
+    """
+    if learned.error is not None and best.error is not None:
+        return learned.error < best.error
+    if learned.cost is not None and best.cost is not None:
+        return learned.cost < best.cost
+    return bool(learned.certificate) or learned.objective < best.objective
+
+
 def learn(
     rows: Rows,
     *,
     scheme: str,
     complete: bool,
+    free: bool,
     offset: bool,
     n_nonzero: int | None,
     n_init: int,
@@ -54,44 +69,48 @@ def learn(
     sample: Array,
     X_gaps: Array | None = None,
 ) -> tuple[Learned, list[Stage]]:
-    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm.
+    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm; with
+    `n_nonzero` the one with the lowest reconstruction error.
 
-    `sample` is what `ordering_sample` gave for the rows. `X_gaps` are the rows with the gaps that `rows` has filled: with `n_nonzero` the fit ends with the alternation that
-    leaves these out.
+    `free` atoms need `n_nonzero`. `sample` is what `ordering_sample` gave for the rows. `X_gaps` are the rows with the
+    gaps that `rows` has filled: with `n_nonzero` the fit ends with an alternation that leaves these out.
     """
     if scheme == "exact":
         compile_kernels()
+        if n_nonzero is not None and (free or X_gaps is not None):
+            compile_gap_kernels()
     stopper = Stopper(callback)
     best: tuple[Learned, list[Stage]] | None = None
     with Team(n_threads(n_jobs, rows.n_features)) as team:
         for seed in draw_seeds(random_state, n_init):
-            log = StageLog(on_stage)
+            setup = Setup(options, max_iter, tol, seed, team, stopper, StageLog(on_stage))
             if scheme == "paper":
                 learned = paper_scheme(
                     rows, dict_init, complete=complete, offset=offset, max_iter=max_iter, tol=tol, seed=seed,
-                    stopper=stopper, log=log,
+                    stopper=stopper, log=setup.log,
                 )  # fmt: skip
+            elif free and n_nonzero is not None:
+                with one_blas_thread():  # most of the time goes into codes, row by row
+                    learned = free_scheme(
+                        rows, dict_init, offset=offset, n_nonzero=n_nonzero, setup=setup, X_gaps=X_gaps
+                    )
             else:
-                setup = Setup(options, max_iter, tol, seed, team, stopper, log)
                 learned = exact_scheme(
                     rows, dict_init, complete=complete, offset=offset, n_nonzero=n_nonzero, setup=setup,
                     first=sample, diagnosed=X_gaps is None,
                 )  # fmt: skip
-            if best is None or learned.certificate or learned.objective < best[0].objective:
-                best = learned, log.stages
-            if learned.certificate or stopper.stopped:
+                if X_gaps is not None and n_nonzero is not None and not stopper.stopped:
+                    with one_blas_thread():
+                        learned = alternate_with_gaps(
+                            X_gaps, learned, n_nonzero, options.gap_rounds, stopper=stopper, log=setup.log
+                        )
+            if n_nonzero is not None and n_init > 1 and learned.error is None:
+                error = relative_error(rows, learned.components, learned.encoder, n_nonzero, refit=False)
+                learned = replace(learned, error=error)
+            if best is None or _is_better(learned, best[0]):
+                best = learned, setup.log.stages
+            if learned.certificate or learned.error == 0 or stopper.stopped:
                 break
             dict_init = None
     assert best is not None
-    if X_gaps is None or n_nonzero is None or stopper.stopped:
-        return best
-    compile_gap_kernels()
-    log = StageLog(on_stage)
-    max_iter = options.gap_rounds
-    if best[0].intercept is not None:
-        X_gaps = X_gaps - best[0].intercept
-    with one_blas_thread():  # most of the time goes into codes, row by row
-        learned = alternate_with_gaps(
-            X_gaps, best[0], n_nonzero, max_iter, orthogonal=not complete, stopper=stopper, log=log
-        )
-    return learned, best[1] + log.stages
+    return best

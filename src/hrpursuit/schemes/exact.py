@@ -12,8 +12,9 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import Outcome, SearchResult
 from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.diagnosis import diagnose
-from hrpursuit.schemes.finish import finish
-from hrpursuit.schemes.fixed_sparsity import alternate_complete, alternate_orthogonal
+from hrpursuit.schemes.finish import finish_complete, finish_orthogonal
+from hrpursuit.schemes.finish_l1 import GREEDY_PLANES
+from hrpursuit.schemes.fixed_sparsity import alternate_orthogonal
 from hrpursuit.schemes.paper import l1_per_row
 from hrpursuit.schemes.setup import EXACT, Setup, random_start, run_search
 from hrpursuit.schemes.stages import Learned
@@ -61,22 +62,29 @@ def exact_scheme(
     intercept = None
     if offset:
         intercept = sample.offset_row(B) if is_exact else mean(rows)
+    cost = error = None
     if not is_exact and not setup.stopper.stopped:
         starts = [B, sample.encoding(W)] if warm else [B]
-        B = finish(sample.all_rows(intercept), starts, sample, lost=found.outcome is Outcome.LOST, setup=setup)
+        B, cost = _finish(sample.all_rows(intercept), starts, complete, found.outcome is Outcome.LOST, setup)
     components, encoder = sample.dictionary(B)
     centred = rows if intercept is None else MappedRows(rows, None, intercept)
-    if n_nonzero is not None and not setup.stopper.stopped:
-        alternate = alternate_complete if complete else alternate_orthogonal
-        fixed = alternate(centred, components, n_nonzero, setup.options.alternations, setup.stopper, setup.log)
-        if fixed is not components:
-            components, encoder = fixed, np.linalg.inv(fixed) if complete else fixed.T
-            B = sample.encoding_of(components)
-            certificate = None
+    if n_nonzero is not None and not complete and not setup.stopper.stopped:
+        max_iter = setup.options.alternations
+        components, error = alternate_orthogonal(centred, components, n_nonzero, max_iter, setup.stopper, setup.log)
+        encoder, B, certificate = components.T, sample.encoding_of(components), None
     if certificate is None:
         certificate = sample.check(B, intercept)
     objective = sample.l1_of_data(encoder, intercept) if certificate else l1_per_row(centred, encoder.T)
-    return Learned(components, encoder, certificate, objective, intercept, advice)
+    return Learned(components, encoder, certificate, objective, error, intercept, cost, advice)
+
+
+def _finish(rows: Rows, starts: list[Array], complete: bool, lost: bool, setup: Setup) -> tuple[Array, float]:
+    """Rows of the encoding matrix after the finish for data that is not exactly sparse, and what it minimised."""
+    finish = finish_complete if complete else finish_orthogonal
+    done = finish(rows, starts, lost=lost, seed=setup.seed, team=setup.team, callback=setup.stopper.callback)
+    sign = 1 if done.method == GREEDY_PLANES else -1  # a likelihood is maximised
+    setup.log.add(done.method, done.n_iter, sign * done.objective_before, sign * done.objective_after)
+    return done.encoder.T, sign * done.objective_after
 
 
 def _search(

@@ -19,6 +19,7 @@ from hrpursuit.core.spike_slab import (
 )
 from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows, MappedRows, whitening
+from hrpursuit.schemes.evidence import distinct_live, is_live
 from hrpursuit.schemes.finish_l1 import finish_l1
 from hrpursuit.schemes.finished import Finished
 from hrpursuit.schemes.stages import Stopper
@@ -61,11 +62,9 @@ class _Evidence:
     def draw(cls, rows: Rows, seed: int) -> "_Evidence":
         n = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
         X = rows.sample(n, seed)
-        live = X[X.any(axis=1)]
-        mark = live @ np.random.default_rng(seed).standard_normal(rows.n_features)
-        _, first = np.unique(mark, return_index=True)
+        live, first = np.flatnonzero(is_live(X)), distinct_live(X)
         distinct = len(first) >= (1 - _MOST_REPEATED) * len(live)
-        sample = live if distinct else live[np.sort(first)]
+        sample = X[live] if distinct else X[first]
         more = distinct and len(X) < (rows.n_samples or 0)
         return cls(sample, ArrayRows(sample), rows if more else None)
 

@@ -19,7 +19,7 @@ class Stage:
         Iterations, or steps of the search.
     objective_before, objective_after : float
         l1 norm of the codes per row, on the rows that the stage worked on: of the search the working sample, each row
-        of unit mean square. For the T0 stages the relative reconstruction error, of the observed entries where there
+        of unit mean square. For the finish by likelihood minus the log-likelihood per row. For the T0 stages the relative reconstruction error, of the observed entries where there
         are gaps.
     seconds : float
     shortfall : str or None
@@ -80,13 +80,18 @@ class Learned:
     components : array of shape (n_features, n_features)
         One atom a row: orthonormal, or of unit norm for a complete dictionary.
     encoder : array of shape (n_features, n_features)
-        The codes are (X - intercept) @ encoder.
+        The codes are (X - intercept) @ encoder before any threshold.
     certificate : Certificate
         On the working sample of an exact fit.
     objective : float
         l1 norm of the codes per row: of the working sample if certified, else of all rows.
+    error : float or None
+        Relative reconstruction error of the observed entries by codes with the given number of nonzeros (T0); None
+        where it was not evaluated.
     intercept : array of shape (n_features,) or None
         Offset of the rows, where one was asked for.
+    cost : float or None
+        What the finish has minimised, to compare runs by; None for an exact answer.
     advice : str or None
         What the fit found out about data that it did not fit, and what to do about it.
     """
@@ -95,5 +100,7 @@ class Learned:
     encoder: Array
     certificate: Certificate
     objective: float
+    error: float | None = None
     intercept: Array | None = None
+    cost: float | None = None
     advice: str | None = None
