@@ -166,7 +166,8 @@ def _conclude(
 ) -> Certificate:
     m, n = float(sums[0]), len(alive)
     z = -float(ndtri(_FALSE_ALARM / max(1, n * (n - 1) // 2)))
-    flags = failing_pairs(m, *[np.asarray(item, dtype=np.float64) for item in sums[1:]], zeros, orthogonal, z)
+    args: list[Any] = [m, *(np.asarray(item, dtype=np.float64) for item in sums[1:]), zeros, orthogonal, z]
+    flags = failing_pairs(*args)
     pairs = [alive[np.argwhere(flag)] if flag.any() else _NO_PAIRS for flag in flags]
     return Certificate(int(m), n, zero_level, fewest, int(m - zeros.max()), *pairs)
 

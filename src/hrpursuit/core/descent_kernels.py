@@ -1,9 +1,9 @@
 """Compiled kernel of the search: stochastic subgradient steps on the orthogonal group.
 
 One step on a batch X_b: codes S = X_b W^T, scores P (their signs, or s / (softening + |s|)^1.5), and the skew gradient
-G = S^T P - P^T S, scaled so that an atom turns by a given angle in the root mean square. With momentum, M <- beta M + G,
-W <- (I + M) W, and one Newton-Schulz step back towards the orthogonal group. All of it in float32, nearly all of it in
-matrix products.
+G = S^T P - P^T S, scaled so that an atom turns by a given angle in the root mean square. With momentum, M <- beta M +
+G, W <- (I + M) W, and one Newton-Schulz step back towards the orthogonal group. All of it in float32, nearly all of it
+in matrix products.
 """
 
 import numpy as np

@@ -187,7 +187,8 @@ class Descent:
             self._twice, self.W, self._momentum, offsets, self._n_batch, turns,
             np.float32(_MOMENTUM), np.float32(softening),
         )  # fmt: skip
-        return Order(*found, self._n_batch)
+        fewest, most, flatness = found
+        return Order(fewest, most, flatness, self._n_batch)
 
     def quench(self, softening: float) -> tuple[Array, Order]:
         """Dictionary after steps of falling size on all rows; the state itself stays as hot as it is.
@@ -200,7 +201,8 @@ class Descent:
             offsets = np.zeros(len(turns), np.int64)
             score = np.float32(_SOFTENING if softening < 0 else softening)
             found = descend(self._twice, W, still, offsets, self._m, turns, np.float32(0), score)
-            order = Order(*found, self._m)
+            fewest, most, flatness = found
+            order = Order(fewest, most, flatness, self._m)
             if not order.is_even(0.4):
                 break
         return polar_near(W), order

@@ -95,10 +95,11 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Returns
         -------
         codes : array of shape (n_samples, n_atoms)
-            Of an estimator with a square dictionary X @ encoder_, less an offset where it has one; with `n_nonzero_coefs` all but that many of the
-            largest of each row are zero, and those of a complete dictionary are fitted to the sample by least squares.
-            HRP then searches for the best atoms by exchange, and fits the codes of a row with gaps (NaN) to its
-            observed entries; without `n_nonzero_coefs` it fills the gaps with their mean.
+            Of an estimator with a square dictionary X @ encoder_ (of HRP less `intercept_` first); with
+            `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a complete dictionary
+            are fitted to the sample by least squares. HRP then searches for the best atoms by exchange, and fits the
+            codes of a row with gaps (NaN) to its observed entries; without `n_nonzero_coefs` it fills the gaps with
+            their mean.
             For data outside memory an iterator over blocks of codes, in order (a memory map gives an array); for a Dask
             collection a Dask array. With `out` the path. `set_output` concerns arrays only.
         """

@@ -16,9 +16,9 @@ from hrpursuit.core.atom_order import canonical_order, ordering_sample
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, has_gaps
-from hrpursuit.core.search import SEARCH
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
+from hrpursuit.core.search import SEARCH
 from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters
 from hrpursuit.estimators.base import Coder, SquareDictionary
 from hrpursuit.estimators.checks import (
@@ -57,7 +57,8 @@ class HRP(SquareDictionary):
         look at the observed entries alone.
     scheme : {"exact", "paper"}, default="exact"
         "exact": stochastic subgradient search on a working sample, exact polish and certificate; data that proves
-        noisy, or not exactly sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for
+        noisy, or not exactly sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and
+        Cai (2021) step for
         step, Stage One then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
         Orthonormal atoms, or any linearly independent ones. With `n_nonzero_coefs` and `scheme="exact"` the atoms of

@@ -17,8 +17,7 @@ def is_live(X: Array) -> Array:
 def distinct_live(X: Array) -> Array:
     """Indices of the rows that are not zero, in order; of rows that are equal up to their sign the first."""
     live = np.flatnonzero(X.any(axis=1))
-    direction = np.random.default_rng(0).standard_normal(X.shape[1]).astype(X.dtype)
-    size = np.abs(X[live] @ direction)
+    size = np.abs(X[live] @ np.random.default_rng(0).standard_normal((X.shape[1], 1)).astype(X.dtype))[:, 0]
     order = np.argsort(size, kind="stable")
     size, candidates = size[order], live[order]
     close = np.flatnonzero(np.diff(size) <= _SAME * size[1:])

@@ -111,4 +111,4 @@ def _nothing_but_zeros(rows: Rows, dict_init: Array | None, offset: bool) -> Lea
     """Every dictionary is as good; rows that are all equal are their own offset."""
     W = np.eye(rows.n_features) if dict_init is None else dict_init
     intercept = mean(rows) if offset else None
-    return Learned(W, np.linalg.inv(W), unchecked(rows.n_features), 0.0, intercept)
+    return Learned(W, np.linalg.inv(W), unchecked(rows.n_features), 0.0, intercept=intercept)

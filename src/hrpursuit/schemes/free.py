@@ -155,9 +155,7 @@ def free_scheme(
     return replace(_free_scheme(centred, dict_init, n_nonzero, setup, X_gaps), intercept=intercept)
 
 
-def _free_scheme(
-    rows: Rows, dict_init: Array | None, n_nonzero: int, setup: Setup, X_gaps: Array | None
-) -> Learned:
+def _free_scheme(rows: Rows, dict_init: Array | None, n_nonzero: int, setup: Setup, X_gaps: Array | None) -> Learned:
     stopper, log, options = setup.stopper, setup.log, setup.options
     starts = [] if dict_init is None else [dict_init]
     complete = _complete_start(rows, dict_init, setup)

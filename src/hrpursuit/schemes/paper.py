@@ -72,10 +72,10 @@ def paper_scheme(
     n = rows.n_features
     if P is None:
         W, objective = learn_paper(rows, W, max_iter, tol, stopper, log)
-        return Learned(W, W.T, unchecked(n), objective, intercept)
+        return Learned(W, W.T, unchecked(n), objective, intercept=intercept)
     W, _ = learn_paper(MappedRows(rows, P), W, max_iter, tol, stopper, log)
     # D = Y Xbar^T (Xbar Xbar^T)^-1 of the remark: with Xbar = W P Y, W orthogonal and P invertible, this is (W P)^-1,
     # in rows (P W^T)^-1
     components = normalize_rows(np.linalg.inv(P @ W.T))
     encoder = np.linalg.inv(components)
-    return Learned(components, encoder, unchecked(n), l1_per_row(rows, encoder.T), intercept)
+    return Learned(components, encoder, unchecked(n), l1_per_row(rows, encoder.T), intercept=intercept)

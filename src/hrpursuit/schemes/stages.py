@@ -19,8 +19,8 @@ class Stage:
         Iterations, or steps of the search.
     objective_before, objective_after : float
         l1 norm of the codes per row, on the rows that the stage worked on: of the search the working sample, each row
-        of unit mean square. For the finish by likelihood minus the log-likelihood per row. For the T0 stages the relative reconstruction error, of the observed entries where there
-        are gaps.
+        of unit mean square. For the finish by likelihood minus the log-likelihood per row. For the T0 stages the
+        relative reconstruction error, of the observed entries where there are gaps.
     seconds : float
     shortfall : str or None
         What the stage was to reach and did not, with figures.

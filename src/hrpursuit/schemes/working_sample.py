@@ -63,6 +63,9 @@ class WorkingSample:
         self.rank = rows.n_features
         self.X: Array = np.empty((0, self.rank))
         self._pool: Array = self.X
+        self.units: Array = np.ones(self.rank)
+        self.span: Array | None = None
+        self.missing: Array = np.empty((self.rank, 0))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -84,16 +87,17 @@ class WorkingSample:
         first = self._first if n_first in (n_rows, self._rows.n_samples) else None
         if self.offset:
             self.raw = self._rows.sample(n_rows, 0)
-            self.units = units_of(self.raw - self.raw.mean(axis=0)) if self.complete else None
-            self._levels = zero_levels(self.raw, self.units)
+            if self.complete:
+                self.units = units_of(self.raw - self.raw.mean(axis=0))
+            self._levels = zero_levels(self.raw, self.units if self.complete else None)
             order = rng.permutation(len(self.raw))
             X = np.asarray(self.raw, dtype=np.float64)[order]
             X = X - np.roll(X, 1, axis=0)
             X = X[distinct_live(X)]
         else:
             X = self.raw = sample_evidence(self._rows, n_rows, first)
-            self.units = units_of(X) if self.complete else None
-            self._levels = zero_levels(X, self.units)
+            self.units = units_of(X) if self.complete else self.units
+            self._levels = zero_levels(X, self.units if self.complete else None)
             X = np.asarray(X, dtype=np.float64)[rng.permutation(len(X))]
         if len(X) == 0:
             return
@@ -101,7 +105,6 @@ class WorkingSample:
             self._pool = X / self.units
             self._P = whitening_of(self._pool)
             self._worst_condition = _MORE_CONDITION * float(np.linalg.cond(self._P))
-            self.span, self.missing = None, np.empty((X.shape[1], 0))
         else:
             X, self.missing = spanning(self._rows, X, self._levels[0].floor, fixed=self.offset)
             self.span = missing_directions(self.missing.T) if self.missing.shape[1] else None
@@ -231,7 +234,7 @@ class WorkingSample:
         """The offset of the rows: where the codes of each column pile up, in the coordinates of the data."""
         X = np.asarray(self.raw, dtype=np.float64)
         components, encoder = self.dictionary(B)
-        scale = np.linalg.norm(encoder if self.units is None else encoder * self.units[:, None], axis=0)
+        scale = np.linalg.norm(encoder * self.units[:, None], axis=0)
         widths = self._levels[-1].floor * scale
         offsets = [mode(column, width) for column, width in zip((X @ encoder).T, widths, strict=True)]
         return np.asarray(offsets) @ components

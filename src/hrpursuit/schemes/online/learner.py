@@ -14,8 +14,8 @@ from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import canonical, ordering_sample
 from hrpursuit.core.certificate import same_atoms, unchecked
 from hrpursuit.core.manifolds import random_orthogonal
-from hrpursuit.core.search import Outcome
 from hrpursuit.core.protocols import Array
+from hrpursuit.core.search import Outcome
 from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.fixed_sparsity import relative_error
 from hrpursuit.schemes.online.follow import (
