@@ -102,7 +102,8 @@ class WorkingSample:
         if len(X) == 0:
             return
         if self.complete:
-            self._pool = X / self.units
+            scaled = MappedRows(self._rows, np.diag(1 / self.units))
+            self._pool = spanning(scaled, X / self.units, self._levels[0].floor, fixed=self.offset)[0]
             self._P = whitening_of(self._pool)
             self._worst_condition = _MORE_CONDITION * float(np.linalg.cond(self._P))
         else:
