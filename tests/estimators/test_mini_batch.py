@@ -377,7 +377,7 @@ class TestStationaryStream:
         plain.set_params(n_nonzero_coefs=2)
         online = feed(MiniBatchHRP(2, random_state=0), X, size=500)
         assert online.score(X) > 1.01 * batch.score(X)
-        assert online.score(X) > plain.score(X)
+        assert online.score(X) > 1.001 * plain.score(X)  # which is as good, since Laplace codes suit both
         assert np.count_nonzero(online.transform(X), axis=1).max() == 2
 
     def test_drift_is_about_zero(self):

@@ -147,7 +147,7 @@ class WorkingSample:
         for level in self.levels:
             if self.complete:
                 B, certificate = settle_complete(self._plain[few], self.encoding(W), level[few])
-                if not np.linalg.cond(normalize_rows(B)) < self._worst_condition:
+                if not self.is_sound(B):
                     return self.encoding(W), unchecked(self.rank)  # two atoms have become one
             else:
                 B, certificate = settle_orthogonal(self._plain[few], W, level[few])
@@ -156,6 +156,10 @@ class WorkingSample:
             if certificate.has_zeros:
                 break
         return B, certificate
+
+    def is_sound(self, B: Array) -> bool:
+        """Whether an encoding matrix is finite and not nearly singular, for data of this condition."""
+        return not self.complete or bool(np.linalg.cond(normalize_rows(B)) < self._worst_condition)
 
     def adopt(self, components: Array) -> bool:
         """Whitening is never exact, which matters where rows are few: go over to coordinates in which an encoding
@@ -166,7 +170,7 @@ class WorkingSample:
         norms = np.linalg.norm(components, axis=1)
         S = self._plain @ components.T
         zeros = count_zeros(S, self.levels[-1], norms)[1]
-        if not (zeros >= self.rank).any() or np.linalg.cond(components / norms[:, None]) > self._worst_condition:
+        if not (zeros >= self.rank).any() or not self.is_sound(components):
             return False
         self._P = (components / np.sqrt(np.mean(S * S, axis=0))[:, None]).T
         self._normalize()
