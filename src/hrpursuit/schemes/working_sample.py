@@ -167,12 +167,15 @@ class WorkingSample:
         """
         if not self.complete:
             return False
-        norms = np.linalg.norm(components, axis=1)
         S = self._plain @ components.T
-        zeros = count_zeros(S, self.levels[-1], norms)[1]
-        if not (zeros >= self.rank).any() or not self.is_sound(components):
+        zeros = count_zeros(S, self.levels[-1], np.linalg.norm(components, axis=1))[1]
+        rms = np.sqrt(np.mean(S * S, axis=0))
+        if not ((zeros >= self.rank).any() and rms.min() > 0):
             return False
-        self._P = (components / np.sqrt(np.mean(S * S, axis=0))[:, None]).T
+        scaled = components / rms[:, None]
+        if not np.linalg.cond(scaled) < self._worst_condition:
+            return False
+        self._P = scaled.T
         self._normalize()
         return True
 
