@@ -92,10 +92,10 @@ class TestAttributes:
         counted = sum(stage.n_iter for stage in found.stages_ if stage.name in ("Stage One", "search"))
         assert found.n_iter_ == counted > 0
         names = [stage.name for stage in found.stages_]
-        assert names[:2] == ["plane search", "Stage One"]
+        assert names == ["search", "maximum likelihood"]
         assert all(stage.seconds >= 0 for stage in found.stages_)
         for stage in found.stages_:
-            assert stage.objective_after <= stage.objective_before * (1 + 1e-9)
+            assert stage.objective_after <= stage.objective_before + 1e-9 * abs(stage.objective_before)
 
     def test_objective_is_the_l1_norm_of_the_codes_per_sample(self, rng):
         for X in (make_sparse_coded(100, 10, sparsity=0.3, random_state=0)[0], rng.laplace(size=(400, 10))):
@@ -120,11 +120,11 @@ class TestAttributes:
         assert HRP(random_state=0).fit(X).certified_
         assert max(longest, default=0) < 1000
 
-    def test_n_init_keeps_the_lowest_l1_norm(self, rng):
-        X = rng.laplace(size=(300, 12))
-        singles = [HRP(n_init=n, random_state=0).fit(X).objective_ for n in (1, 2, 3, 4)]
-        assert np.all(np.diff(singles) <= 0)
-        assert singles[-1] < singles[0]
+    def test_n_init_keeps_the_likeliest(self, rng):
+        X = rng.laplace(size=(150, 12))
+        likelihoods = [-HRP(n_init=n, random_state=0).fit(X).stages_[-1].objective_after for n in (1, 3, 6)]
+        assert np.all(np.diff(likelihoods) >= 0)
+        assert likelihoods[-1] > likelihoods[0]
 
     def test_n_init_stops_at_a_certificate(self):
         X = make_sparse_coded(200, 12, sparsity=0.2, random_state=0)[0]
@@ -187,8 +187,6 @@ class TestCallbackAndMessages:
         X = rng.laplace(size=(300, 12))
         with pytest.warns(ConvergenceWarning, match=r"did not reach tol=1e-12 in max_iter=3 iterations \(last step"):
             HRP(scheme="paper", max_iter=3, tol=1e-12, random_state=0).fit(X)
-        with pytest.warns(ConvergenceWarning, match="max_iter=2"):
-            HRP(max_iter=2, tol=0, random_state=0).fit(X)
 
     def test_verbose_prints_a_line_a_stage(self, capsys):
         X = make_sparse_coded(500, 12, sparsity=0.2, random_state=0)[0]

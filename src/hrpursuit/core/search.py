@@ -30,6 +30,7 @@ _HEAT = 0.054  # a batch has m / (1 + _HEAT m / n_features) of the m rows: the f
 _SIGN, _SOFTENING = -1.0, 0.1  # the two scores of `descend`: of the l1 norm, and of sqrt|s|, which prefers fewer codes
 _PHASE = 500  # steps with the l1 norm, before phases of as many with either score take turns
 _FEW_FEATURES = 32  # up to here a quench costs less than a look that is wrong: quench at every look
+_TINY = 8  # up to here codes of rows of unit norm are flat even when they are right: settle after every quench
 _FEW_ROWS = 8  # rows per feature below which, for few features, the heat bath finds what descent does not
 _BATH_SWEEPS = 400  # of the heat bath, within which it finds an exact atom if it finds any
 _QUENCH_TURNS = 0.2 * 0.7 ** np.arange(8)  # angles of the steps of a quench
@@ -133,9 +134,11 @@ class Order:
         """Of a batch while the search is hot."""
         return self.flatness < 0.72 and self.most > 0.36 and self.is_even(0.3)
 
-    def is_ordered(self, few_features: bool) -> bool:
+    def is_ordered(self, n_features: int) -> bool:
         """Of all rows after a quench; with few features the shares scatter, and settling costs little."""
-        if few_features:
+        if n_features <= _TINY:
+            return True
+        if n_features <= _FEW_FEATURES:
             return self.fewest > 0.28 and self.flatness < 0.7
         return self.fewest > 0.3 and self.flatness < 0.7 and self.is_even(0.4)
 
@@ -292,7 +295,7 @@ def search(
             is_ordered = few_features or order.is_worth_a_quench()
             if is_ordered:
                 W_cold, order = descent.quench(softening)
-                is_ordered = order.is_ordered(few_features)
+                is_ordered = order.is_ordered(n)
                 schedule.slow_down(step)
         if callback is not None and callback(Iterate(SEARCH, step, polar_near(descent.W), descent.l1, np.nan, limit)):
             return end(Outcome.STOPPED, descent.quench(softening)[0])

@@ -186,7 +186,8 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """
         self._check_has_dictionary()
         rows = matching_rows(self, X, gaps=self._takes_gaps)
-        largest = float(np.fmax.reduce(np.abs(ordering_sample(rows)), axis=None, initial=0.0)) or 1.0  # no overflow
+        sample = np.abs(ordering_sample(rows))
+        largest = float(np.max(sample, initial=0.0, where=np.isfinite(sample))) or 1.0  # no overflow
         with shown(rows, getattr(self, "verbose", 0)):
             kernel, args = self._coder(np.dtype(np.float64))
             offset = self._offset(np.dtype(np.float64))

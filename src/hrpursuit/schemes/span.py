@@ -46,7 +46,7 @@ def spanning(rows: Rows, X: Array, level: float, *, fixed: bool) -> tuple[Array,
         more = np.asarray(rows.sample(len(X), 0, where=IsAlong(missing, level)), dtype=np.float64)
         if len(more) == 0:
             break  # dead, not seldom
-        X = np.concatenate([X, more])
+        X = np.concatenate([more, X])  # first, so that a part of the rows has them
         missing = missing_directions(X)
     return X, missing
 

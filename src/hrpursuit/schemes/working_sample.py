@@ -102,7 +102,8 @@ class WorkingSample:
         if len(X) == 0:
             return
         if self.complete:
-            self._pool = X / self.units
+            scaled = MappedRows(self._rows, np.diag(1 / self.units))
+            self._pool = spanning(scaled, X / self.units, self._levels[0].floor, fixed=self.offset)[0]
             self._P = whitening_of(self._pool)
             self._worst_condition = _MORE_CONDITION * float(np.linalg.cond(self._P))
         else:
@@ -146,7 +147,7 @@ class WorkingSample:
         for level in self.levels:
             if self.complete:
                 B, certificate = settle_complete(self._plain[few], self.encoding(W), level[few])
-                if not np.linalg.cond(normalize_rows(B)) < self._worst_condition:
+                if not self.is_sound(B):
                     return self.encoding(W), unchecked(self.rank)  # two atoms have become one
             else:
                 B, certificate = settle_orthogonal(self._plain[few], W, level[few])
@@ -156,18 +157,25 @@ class WorkingSample:
                 break
         return B, certificate
 
+    def is_sound(self, B: Array) -> bool:
+        """Whether an encoding matrix is finite and not nearly singular, for data of this condition."""
+        return not self.complete or bool(np.linalg.cond(normalize_rows(B)) < self._worst_condition)
+
     def adopt(self, components: Array) -> bool:
         """Whitening is never exact, which matters where rows are few: go over to coordinates in which an encoding
         matrix with some exact rows is the identity.
         """
         if not self.complete:
             return False
-        norms = np.linalg.norm(components, axis=1)
         S = self._plain @ components.T
-        zeros = count_zeros(S, self.levels[-1], norms)[1]
-        if not (zeros >= self.rank).any() or np.linalg.cond(components / norms[:, None]) > self._worst_condition:
+        zeros = count_zeros(S, self.levels[-1], np.linalg.norm(components, axis=1))[1]
+        rms = np.sqrt(np.mean(S * S, axis=0))
+        if not ((zeros >= self.rank).any() and rms.min() > 0):
             return False
-        self._P = (components / np.sqrt(np.mean(S * S, axis=0))[:, None]).T
+        scaled = components / rms[:, None]
+        if not np.linalg.cond(scaled) < self._worst_condition:
+            return False
+        self._P = scaled.T
         self._normalize()
         return True
 
