@@ -13,12 +13,14 @@ expressions, which compile for seconds each.
 import numpy as np
 from numba import njit
 
-from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.protocols import Array
 
 _LEVELS = 14
 _FEW_ROWS_FROM = 2  # from this level on a polish to rounding needs only so many rows ...
 _ZEROS_PER_FEATURE, _NONZEROS = 3, 30  # ... that each code column has this many zeros a feature, and other codes
+#: Of the probe: codes below the first share of the rms of their column are next to zero (Gaussian codes: .04 of them);
+#: each column needs the second share of such codes, all together the third.
+_NEXT_TO_ZERO, _LEAST_SHARE, _MEAN_SHARE = 0.05, 0.1, 0.17
 f4 = np.float32
 
 
@@ -193,7 +195,25 @@ def _enough_rows(S, t):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def _polish(X, W, free, zero_level, start):  # type: ignore[no-untyped-def]
+def _zeros_show(S, rms):  # type: ignore[no-untyped-def]
+    """Whether enough codes of each column are next to zero, relative to its rms."""
+    m, n = S.shape
+    total = 0.0
+    for i in range(n):
+        count = 0
+        for k in range(m):
+            count += 1 if abs(S[k, i]) < _NEXT_TO_ZERO * rms[i] else 0
+        if count <= _LEAST_SHARE * m:
+            return False
+        total += count
+    return total > _MEAN_SHARE * m * n
+
+
+@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+def _polish(X, W, free, zero_level, start, probing):  # type: ignore[no-untyped-def]
+    """The polished dictionary, and whether it was polished to the end: with `probing` it ends after the
+    first level where the small codes are not next to zero then.
+    """
     n = W.shape[0]
     S = np.dot(X, W.T)
     rms = np.zeros(n)
@@ -229,6 +249,8 @@ def _polish(X, W, free, zero_level, start):  # type: ignore[no-untyped-def]
             _orthogonalize(moved)
             W = moved
             S = np.dot(X, W.T)
+        if probing and level == 0 and not _zeros_show(S, rms):
+            return W, False
         if size < 2e-12 or _small_scale(S, t, scale) < n // 2:
             break
         largest = 0.0
@@ -242,27 +264,7 @@ def _polish(X, W, free, zero_level, start):  # type: ignore[no-untyped-def]
             for j in range(n):
                 norm += W[i, j] ** 2
             t[i] = max(min(t[i] / 2, 8 * scale[i]), zero_level * np.sqrt(norm), 1e-10 * rms[i])
-    return W
-
-
-def has_small_codes(S: Array, share: float = 0.2) -> bool:
-    """Whether every column has that share of entries below .15 rms, to hold on to (Gaussian codes: .12)."""
-    rms = np.sqrt(np.mean(S * S, axis=0))
-    return bool((np.abs(S) < 0.15 * rms).mean(axis=0).min() >= share)
-
-
-def probe(X: Array, W: Array) -> tuple[Array, bool]:
-    """W after one level of the polish, and whether its small codes are zeros now: on average more than .17 of a column
-    below .05 rms, at least .1 (Gaussian codes have .04).
-    """
-    S = X @ W.T
-    E = _correction(S, 0.3 * np.sqrt(np.mean(S * S, axis=0)), False, 10, 0.1)
-    if not np.abs(E).max() < 1:  # false for NaN, too
-        return W, False
-    probed = polar_near(W - E @ W)
-    S = X @ probed.T
-    share = (np.abs(S) < 0.05 * np.sqrt(np.mean(S * S, axis=0))).mean(axis=0)
-    return probed, bool(share.mean() > 0.17 and share.min() > 0.1)
+    return W, True
 
 
 def polish_orthogonal(X: Array, W: Array, zero_level: float, start: float = 0.3) -> Array:
@@ -270,14 +272,21 @@ def polish_orthogonal(X: Array, W: Array, zero_level: float, start: float = 0.3)
 
     `start` is the first threshold as a share of the rms of a code column.
     """
-    return _finite(_polish(np.ascontiguousarray(X), np.array(W, order="C"), False, zero_level, start), W)
+    return _run(X, W, False, zero_level, start, False)[0]
+
+
+def probe_and_polish(X: Array, W: Array, zero_level: float) -> tuple[Array, bool]:
+    """The same, unless the first level shows that the small codes are no zeros; and whether it was polished."""
+    return _run(X, W, False, zero_level, 0.3, True)
 
 
 def polish_free(X: Array, W: Array, zero_level: float, start: float = 0.3) -> Array:
     """As `polish_orthogonal`, each row of W by itself, without orthogonality."""
-    return _finite(_polish(np.ascontiguousarray(X), np.array(W, order="C"), True, zero_level, start), W)
+    return _run(X, W, True, zero_level, start, False)[0]
 
 
-def _finite(polished: Array, W: Array) -> Array:
-    """The polished dictionary, or W where it is not finite: compiled with fast arithmetic, which does not see NaN."""
-    return np.asarray(polished) if np.isfinite(polished).all() else W
+def _run(X: Array, W: Array, free: bool, zero_level: float, start: float, probing: bool) -> tuple[Array, bool]:
+    polished, done = _polish(np.ascontiguousarray(X), np.array(W, order="C"), free, zero_level, start, probing)
+    if not np.isfinite(polished).all():  # compiled with fast arithmetic, which does not see NaN
+        return W, False
+    return np.asarray(polished), bool(done)

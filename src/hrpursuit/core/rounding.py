@@ -52,9 +52,10 @@ def zero_levels(X: NDArray[Any], units: NDArray[Any] | None = None) -> tuple[Zer
     squares = squares[squares > 0]  # rows of zeros have no rounding
     if squares.size == 0:
         return (ZeroLevel(0.0, 0.0),)
-    typical = float(np.sqrt(np.median(squares) / X.shape[1]))  # the median: a few huge rows do not decide
+    middle = np.partition(squares, len(squares) // 2)[len(squares) // 2]
+    typical = float(np.sqrt(middle / X.shape[1]))  # the median, in effect: a few huge rows do not decide
     flat = np.ravel(X)
-    share = max((share for kind, share in _SHARES.items() if _holds(flat, kind)), default=1e-9)
+    share = _SHARES[_narrowest(flat)]
     levels = [ZeroLevel(share * typical, share)]
     spacing = _decimal_spacing(flat) if units is None else _largest_spacing(X, units)
     if spacing is not None:
@@ -64,12 +65,17 @@ def zero_levels(X: NDArray[Any], units: NDArray[Any] | None = None) -> tuple[Zer
     return tuple(levels)
 
 
-def _holds(flat: NDArray[Any], kind: np.dtype[Any]) -> bool:
-    """Whether the format `kind` holds all values without loss; a short probe answers in most cases."""
-    if kind.itemsize > flat.dtype.itemsize:
-        return False
-    with np.errstate(over="ignore"):
-        return all(np.array_equal(part.astype(kind).astype(flat.dtype), part) for part in (flat[:_PROBE], flat))
+def _narrowest(flat: NDArray[Any]) -> np.dtype[Any]:
+    """The narrowest format that holds all values without loss; a short probe answers in most cases."""
+    found = np.dtype(np.float64)
+    for kind in _SHARES:
+        if kind.itemsize < flat.dtype.itemsize:
+            with np.errstate(over="ignore"):
+                parts = (flat[:_PROBE], flat)
+                if not all(np.array_equal(part.astype(kind).astype(flat.dtype), part) for part in parts):
+                    break
+        found = kind
+    return found
 
 
 def _largest_spacing(X: NDArray[Any], units: NDArray[Any]) -> float | None:

@@ -17,7 +17,6 @@ from hrpursuit.core.descent_kernels import descend
 from hrpursuit.core.heat_bath import HeatBath
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.options import HRPOptions
-from hrpursuit.core.polish import probe
 from hrpursuit.core.protocols import Array, Callback, Iterate
 from hrpursuit.core.settle import unmix_small
 
@@ -35,7 +34,7 @@ _FEW_ROWS = 8  # rows per feature below which, for few features, the heat bath f
 _BATH_SWEEPS = 400  # of the heat bath, within which it finds an exact atom if it finds any
 _QUENCH_TURNS = 0.2 * 0.7 ** np.arange(8)  # angles of the steps of a quench
 _GAUSSIAN_SHARE = 0.236  # of codes below .3 rms, where they are Gaussian
-_ROWS_TO_UNMIX = 5, 600  # rows per feature, and at least, that unmixing and the probe look at from 64 features on
+_ROWS_TO_UNMIX = 5, 600  # rows per feature, and at least, that unmixing looks at from 64 features on
 _CANDIDATES = 4  # atoms with the most small codes that are tried for being exact
 _MOST_SETTLED = 3  # answers with zeros that fail the certificate, of which the sparsest is kept
 
@@ -194,7 +193,8 @@ class Descent:
         return Order(fewest, most, flatness, self._n_batch)
 
     def quench(self, softening: float) -> tuple[Array, Order]:
-        """Dictionary after steps of falling size on all rows; the state itself stays as hot as it is.
+        """Dictionary after steps of falling size on all rows, orthogonal to single precision; the state itself stays as
+        hot as it is.
 
         With many features they end half way where the atoms are not evenly ordered.
         """
@@ -208,7 +208,7 @@ class Descent:
             order = Order(fewest, most, flatness, self._m)
             if not order.is_even(0.4):
                 break
-        return polar_near(W), order
+        return W.astype(np.float64), order
 
     @property
     def l1(self) -> float:
@@ -298,23 +298,23 @@ def search(
                 is_ordered = order.is_ordered(n)
                 schedule.slow_down(step)
         if callback is not None and callback(Iterate(SEARCH, step, polar_near(descent.W), descent.l1, np.nan, limit)):
-            return end(Outcome.STOPPED, descent.quench(softening)[0])
+            return end(Outcome.STOPPED, polar_near(descent.quench(softening)[0]))
         if is_ordered:
-            some = problem.X if n <= 64 else problem.X[: max(_ROWS_TO_UNMIX[0] * n, _ROWS_TO_UNMIX[1])]
-            W_cold = W_cold if few_features and not problem.complete else unmix_small(some, W_cold)
-            W_probed, is_exact = probe(some, W_cold)
-            if is_exact or problem.complete:
-                components, certificate = answers.settle(W_probed)
-                if certificate:
-                    return end(Outcome.CERTIFIED, components, certificate)
-                if answers.is_enough:
-                    break
-                is_exact = certificate.has_zeros
-                if not is_exact and problem.adopt(components):
-                    descent = Descent(problem.X, np.eye(n), np.random.default_rng([seed, 1, step]))
-                    answers.exact_atom = is_exact = True
-            if not is_exact and bath is None and answers.is_noisy(W_cold):
-                return end(Outcome.NOISY, W_cold)
+            if problem.complete or not few_features:
+                some = problem.X if n <= 64 else problem.X[: max(_ROWS_TO_UNMIX[0] * n, _ROWS_TO_UNMIX[1])]
+                W_cold = unmix_small(some, W_cold)
+            components, certificate = answers.settle(W_cold)
+            if certificate:
+                return end(Outcome.CERTIFIED, components, certificate)
+            if answers.is_enough:
+                break
+            if certificate.has_zeros:
+                pass
+            elif problem.adopt(components):
+                descent = Descent(problem.X, np.eye(n), np.random.default_rng([seed, 1, step]))
+                answers.exact_atom = True
+            elif bath is None and answers.is_noisy(W_cold):
+                return end(Outcome.NOISY, polar_near(W_cold))
         if step >= first_rows and not has_grown:
             has_grown = True
             if problem.draw(options.rows_per_feature[1]):
@@ -330,4 +330,4 @@ def search(
     best = answers.best()
     if best is not None:
         return end(Outcome.SETTLED, *best)
-    return end(Outcome.LOST, answers.quenched if answers.quenched is not None else descent.quench(_SIGN)[0])
+    return end(Outcome.LOST, polar_near(descent.quench(_SIGN)[0] if answers.quenched is None else answers.quenched))

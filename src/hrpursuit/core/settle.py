@@ -8,7 +8,7 @@ from scipy.special import ndtri
 from hrpursuit.core.certificate import Certificate, certify_codes
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.plane_kernels import unmix_pairs
-from hrpursuit.core.polish import has_small_codes, polish_free, polish_orthogonal
+from hrpursuit.core.polish import polish_free, polish_orthogonal, probe_and_polish
 from hrpursuit.core.protocols import Array
 
 _SMALL = 0.3  # a code is small below this share of the rms of its column
@@ -40,11 +40,13 @@ def unmix_small(X: Array, W: Array) -> Array:
 
 def settle_orthogonal(X: Array, W: Array, levels: Array, n_repairs: int = 20) -> tuple[Array, Certificate]:
     """Polish W on the sample X, whose rows have the zero levels `levels`; then repair the pairs that fail the
-    certificate, up to `n_repairs` times. The certificate is of the matrix that is returned.
+    certificate, up to `n_repairs` times. The certificate is of the matrix that is returned; it has no zeros where the
+    first level of the polish finds none.
     """
     level, norms = float(levels.mean()), np.ones(len(W))
-    if has_small_codes(X @ W.T):
-        W = polish_orthogonal(X, W, level)
+    W, is_exact = probe_and_polish(X, W, level)
+    if not is_exact:
+        return W, Certificate(len(X), len(W), level, 0)
     S = X @ W.T
     certificate = certify_codes(S, levels, norms, orthogonal=True)
     l1, repair = np.inf, 0

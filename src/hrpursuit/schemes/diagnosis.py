@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import search
@@ -25,8 +24,7 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
         if not trial.draw(setup.options.rows_per_feature[0]):
             continue
         options = replace(setup.options, patience=_STEPS)
-        with one_blas_thread():
-            found = search(trial, random_start(trial, setup.seed), options, setup.seed, callback=setup.stopper.callback)
+        found = search(trial, random_start(trial, setup.seed), options, setup.seed, callback=setup.stopper.callback)
         if setup.stopper.stopped:
             break
         if not found.certificate:

@@ -1,5 +1,7 @@
 """Rows as evidence: those that are not zero, each counted once."""
 
+from functools import lru_cache
+
 import numpy as np
 
 from hrpursuit.core.protocols import Array, Rows
@@ -16,8 +18,9 @@ def is_live(X: Array) -> Array:
 
 def distinct_live(X: Array) -> Array:
     """Indices of the rows that are not zero, in order; of rows that are equal up to their sign the first."""
-    live = np.flatnonzero(X.any(axis=1))
-    size = np.abs(X[live] @ np.random.default_rng(0).standard_normal((X.shape[1], 1)).astype(X.dtype))[:, 0]
+    size = np.abs(X @ _direction(X.shape[1]).astype(X.dtype))
+    live = np.flatnonzero((size > 0) | X.any(axis=1))
+    size = size[live]
     order = np.argsort(size, kind="stable")
     size, candidates = size[order], live[order]
     close = np.flatnonzero(np.diff(size) <= _SAME * size[1:])
@@ -28,6 +31,12 @@ def distinct_live(X: Array) -> Array:
     keep = np.ones(len(candidates), bool)
     keep[close[same] + 1] = False
     return np.sort(candidates[keep])
+
+
+@lru_cache(maxsize=16)
+def _direction(n_features: int) -> Array:
+    """A random direction, on which different rows have different projections."""
+    return np.random.default_rng(0).standard_normal(n_features)
 
 
 def sample_evidence(rows: Rows, n: int, first: Array | None = None) -> Array:

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.certificate import unchecked
 from hrpursuit.core.evaluate import mean
 from hrpursuit.core.protocols import Array, Rows
@@ -50,11 +51,12 @@ def exact_scheme(
         Whether to find out why the search failed, where it did.
     """
     sample = WorkingSample(rows, setup.seed, complete=complete, offset=offset, first=first)
-    if not sample.draw(setup.options.rows_per_feature[0]):
-        return _nothing_but_zeros(rows, dict_init, offset)
     warm = dict_init is not None
-    W = random_start(sample, setup.seed) if dict_init is None else sample.start(dict_init)
-    found, advice = _search(rows, sample, W, warm, setup, diagnosed)
+    with one_blas_thread():  # the search magnifies the last bit of every product
+        if not sample.draw(setup.options.rows_per_feature[0]):
+            return _nothing_but_zeros(rows, dict_init, offset)
+        W = random_start(sample, setup.seed) if dict_init is None else sample.start(dict_init)
+        found, advice = _search(rows, sample, W, warm, setup, diagnosed)
     is_exact = found.outcome in EXACT
     B, certificate = found.components, None if offset else found.certificate
     if not is_exact:

@@ -4,7 +4,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array
@@ -28,8 +27,7 @@ class Setup:
 
 
 def random_start(sample: WorkingSample, seed: int) -> Array:
-    with one_blas_thread():  # the search magnifies the last bit of its start
-        return random_orthogonal(sample.rank, np.random.default_rng([seed, 0]))
+    return random_orthogonal(sample.rank, np.random.default_rng([seed, 0]))
 
 
 def run_search(
@@ -42,12 +40,11 @@ def run_search(
 ) -> SearchResult:
     """The search with its record; with `patience` in the place of that of the options."""
     options = setup.options if patience is None else replace(setup.options, patience=patience)
-    with one_blas_thread():
-        before = _l1(sample.X, W)
-        found = search(
-            sample, W, options, setup.seed, warm=warm, has_exact_atom=has_exact_atom, callback=setup.stopper.callback
-        )
-        after = _l1(sample.X, sample.searched(found.components, found.outcome in EXACT))
+    before = _l1(sample.X, W)
+    found = search(
+        sample, W, options, setup.seed, warm=warm, has_exact_atom=has_exact_atom, callback=setup.stopper.callback
+    )
+    after = _l1(sample.X, sample.searched(found.components, found.outcome in EXACT))
     shortfall = None
     if patience is None and found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
         shortfall = (
@@ -62,4 +59,4 @@ EXACT = (Outcome.CERTIFIED, Outcome.SETTLED)
 
 
 def _l1(X: Array, W: Array) -> float:
-    return float(np.abs(X.astype(np.float32) @ W.T.astype(np.float32)).sum(dtype=np.float64)) / max(1, len(X))
+    return float(np.abs(X @ W.T).sum()) / max(1, len(X))
