@@ -40,13 +40,17 @@ class TestRules:
             small = (size < 0.3).mean(axis=0)
             order = Order(small.min(), small.max(), size.mean(), len(codes))
             assert order.is_worth_a_quench() == ordered
-            assert order.is_ordered(True) == order.is_ordered(False) == ordered
+            assert order.is_ordered(20) == order.is_ordered(50) == ordered
 
     def test_one_atom_that_is_not_ordered_is_enough_to_say_no(self):
-        assert Order(0.7, 0.8, 0.5, 10_000).is_ordered(False)
-        assert not Order(0.31, 0.8, 0.5, 10_000).is_ordered(False)
-        assert Order(0.31, 0.8, 0.5, 10_000).is_ordered(True)  # settling costs little
-        assert not Order(0.25, 0.8, 0.5, 10_000).is_ordered(True)
+        assert Order(0.7, 0.8, 0.5, 10_000).is_ordered(50)
+        assert not Order(0.31, 0.8, 0.5, 10_000).is_ordered(50)
+        assert Order(0.31, 0.8, 0.5, 10_000).is_ordered(20)  # settling costs little
+        assert not Order(0.25, 0.8, 0.5, 10_000).is_ordered(20)
+
+    def test_up_to_eight_features_every_quench_is_settled(self):
+        assert Order(0.2, 0.25, 0.8, 400).is_ordered(8)
+        assert not Order(0.2, 0.25, 0.8, 400).is_ordered(9)
 
     @pytest.mark.parametrize(("n_features", "first", "most"), [(20, 16, 64), (32, 16, 64), (33, 8, 48), (500, 8, 48)])
     def test_looks_become_fewer_but_not_at_once(self, n_features, first, most):
@@ -87,7 +91,7 @@ class TestDescent:
             assert np.isfinite(descent.W).all()
             assert np.isfinite([order.fewest, order.most, order.flatness]).all()
         W, _ = descent.quench(softening)
-        assert_allclose(W @ W.T, np.eye(N), atol=1e-12)
+        assert_allclose(W @ W.T, np.eye(N), atol=1e-5)
 
     @pytest.mark.parametrize("n_features", [10, 40])
     def test_a_quench_lowers_the_l1_norm_and_leaves_the_state_alone(self, n_features):
@@ -99,7 +103,7 @@ class TestDescent:
         cold, order = descent.quench(-1.0)
         assert_array_equal(descent.W, state)
         assert np.abs(X @ cold.T).sum() / len(X) < 0.95 * l1
-        assert order.is_ordered(n_features <= 32)
+        assert order.is_ordered(n_features)
         again, _ = descent.quench(-1.0)
         assert_array_equal(again, cold)
 
