@@ -82,7 +82,7 @@ def draw(tasks):
     computing = sum(stop - start for kind, _, start, stop in runs if kind != "make-chunk")
     busy, searching = computing / len(workers) / (end - made), (search_end - search) / (end - made)
 
-    figure = new_figure(9, 3.8)
+    figure = new_figure(9, 4)
     axis = figure.subplots()
     for kind, (label, colour) in KINDS.items():
         for line in range(len(workers)):
@@ -101,7 +101,7 @@ def draw(tasks):
         fontsize=11,
     )
     axis.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=len(KINDS) + 1, frameon=False, handlelength=1, columnspacing=1.2)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, handlelength=1, columnspacing=1.2)
     save_figure(figure, "dask_cluster_on_a_laptop.png")
 
 
