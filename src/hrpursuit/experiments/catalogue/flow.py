@@ -78,7 +78,7 @@ def _exact_row(axis: Any, step: float) -> None:
     axis.text(0, y + _HEIGHT + 0.22, "Our default", fontsize=18, color=SCHEME_COLOURS["exact"], weight="bold")
     boxes = [
         ("data", "Working sample", ["$10\\,N$ samples", "at random"]),
-        ("exact", "Search", ["subgradients of batches,", "turns of fixed length"]),
+        ("exact", "Search", ["subgradient steps", "on random batches"]),
         ("exact", "Exact polish", ["$\\min_E\\ \\Vert M \\circ (Z - EZ) \\Vert$", "$E$ skew, $M$: small $Z$"]),
         ("exact", "Certificate", ["at least $N$ zeros in", "every code column"]),
         ("data", "Codes", ["$\\hat{x}_i = \\hat{D}{}^T y_i$", "or its $T_0$ largest"]),
