@@ -34,13 +34,27 @@ from hrpursuit.rows.source import GapsError
 @click.option("--dictionary", type=click.Choice(["orthogonal", "complete"]), default="orthogonal", show_default=True)
 @click.option("--n-init", type=click.IntRange(min=1), default=1, show_default=True, help="Runs from different starts.")
 @click.option(
-    "--max-iter", type=click.IntRange(min=1), default=50, show_default=True, help="Most iterations of Stage One."
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Most iterations of Stage One (--scheme paper).",
 )
-@click.option("--tol", type=click.FloatRange(min=0), default=1e-4, show_default=True, help="Where Stage One stops.")
+@click.option(
+    "--tol",
+    type=click.FloatRange(min=0),
+    default=1e-4,
+    show_default=True,
+    help="Where Stage One stops (--scheme paper).",
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of the random numbers; without one each run differs."
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads of the plane search, from 150 features on.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Threads on data with dependent codes, such as images, from 150 features on.",
+)
 @json_option
 def fit(
     data: Path,

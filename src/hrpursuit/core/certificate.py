@@ -9,9 +9,8 @@
    first two.
 
 Rows without any zero, where there are more of them than independent codes would bring along, are outliers to the model,
-and are left out of the second and third condition. Certified is not
-proved: with very few samples a wrong answer can be as sparse as the right one, and pass. Atoms whose codes are all
-zero, as they belong to dead features, are left out.
+and are left out of the second and third condition. Certified is not proved: with very few samples a wrong answer can be
+as sparse as the right one, and pass. Atoms whose codes are all zero, as they belong to dead features, are left out.
 """
 
 from dataclasses import dataclass, field, replace

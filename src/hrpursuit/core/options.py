@@ -16,16 +16,15 @@ class HRPOptions:
         Size of the working sample, and its size once `patience[0]` steps have brought no success.
     patience : (int, int or None, int or None), default=(150, None, None)
         Steps of the search on the first working sample; in all if no exact atom is found (None: 1000 up to 100
-        features, then fewer, at least 300); in all if one is (None: 600000 / n_features, from
-        3000 to 30000).
+        features, then fewer, at least 300); in all if one is (None: 600000 / n_features, from 3000 to 30000).
     fallback_rows_per_feature : (int, int), default=(30, 300)
-        Rows of the samples for data that is not exactly sparse: of Stage One, and of the greedy sweeps.
+        The second is the number of rows that free atoms are fitted to in memory. The first is not used.
     threshold : float, default=2.5
-        Hard threshold of the finish on noisy data, in estimated standard deviations of the noise.
+        Hard threshold of `MiniBatchHRP` on noisy data, in estimated standard deviations of the noise.
     refine_steps : int, default=30
-        Stage Two steps over all rows on data that is not exactly sparse.
+        Not used.
     alternations : int, default=50
-        Most Procrustes alternations with `n_nonzero_coefs`; noisy data takes at most 20.
+        Most alternations of codes and dictionary over all rows with `n_nonzero_coefs`.
     gap_rounds : int, default=100
         Most rounds of codes and dictionary, in turn, with `n_nonzero_coefs` on data with gaps.
     free_rounds : int, default=60
