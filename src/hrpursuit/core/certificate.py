@@ -87,7 +87,7 @@ class Certificate:
     def __str__(self) -> str:
         if self:
             return (
-                f"certified sparse on {self.n_rows} rows: at least {self.fewest_zeros} zeros a code column, "
+                f"certified sparse on {self.n_rows} rows: at least {self.fewest_zeros} zeros per code column, "
                 f"{self.n_features} needed"
             )
         if self.n_rows == 0:
