@@ -48,13 +48,14 @@ def fit_on_workers():
 
 # %%
 # One line a worker; colours are the kinds of tasks, told by the names that Dask's dashboard shows too. After the survey
-# two samples of 640 rows each are fetched, and this process loads its compiled kernels and searches on them.
+# samples are fetched; this process loads its compiled kernels, searches and takes the first Newton steps on them.
 
 KINDS = {
     "make-chunk": ("chunks are made", "#bdbdbd"),
     "hrp-survey": ("survey", "#92c5de"),
-    "hrp-value": ("l1 norm", "#f4a582"),
-    "hrp-thresholded": ("threshold and sum", "#2166ac"),
+    "hrp-histogram": ("histograms of the codes", "#f4a582"),
+    "hrp-newton": ("Newton steps", "#2166ac"),
+    "hrp-value": ("l1 norm", "#1b7837"),
 }
 
 
@@ -77,11 +78,11 @@ def draw(tasks):
     begin, end = min(run[2] for run in runs), max(run[3] for run in runs)
     made = max(stop for kind, _, _, stop in runs if kind == "make-chunk")
     search = max(stop for kind, *_, stop in runs if kind == "hrp-survey")
-    search_end = min(start for kind, _, start, _ in runs if kind == "hrp-value")
+    search_end = min(start for kind, _, start, _ in runs if kind == "hrp-histogram")
     computing = sum(stop - start for kind, _, start, stop in runs if kind != "make-chunk")
     busy, searching = computing / len(workers) / (end - made), (search_end - search) / (end - made)
 
-    figure = new_figure(9, 3.8)
+    figure = new_figure(9, 4)
     axis = figure.subplots()
     for kind, (label, colour) in KINDS.items():
         for line in range(len(workers)):
@@ -89,18 +90,18 @@ def draw(tasks):
             label_once = label if line == 0 else None
             axis.broken_barh(bars, (line - 0.36, 0.72), facecolor=colour, edgecolor="white", lw=0.4, label=label_once)
     here = [(search - begin, search_end - search)]
-    axis.broken_barh(here, (len(workers) - 0.36, 0.72), facecolor="#762a83", label="search on a sample")
+    axis.broken_barh(here, (len(workers) - 0.36, 0.72), facecolor="#762a83", label="search and first steps on samples")
     axis.set(xlabel="seconds", xlim=(0, end - begin), ylim=(len(workers) + 0.5, -0.5))
     axis.set_yticks(range(len(workers) + 1), [*(f"worker {i + 1}" for i in range(len(workers))), "this process"])
     rest = 1 - busy - searching
     axis.set_title(
         f"Once the chunks are made, a worker computes {busy:.0%} of the time; {searching:.0%} it waits for the\n"
-        f"search in this process, and {rest:.0%} for the scheduler and the other worker",
+        f"search and first steps in this process, and {rest:.0%} for the scheduler and the other worker",
         loc="left",
         fontsize=11,
     )
     axis.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside lower center", ncols=len(KINDS) + 1, frameon=False, handlelength=1, columnspacing=1.2)
+    figure.legend(loc="outside lower center", ncols=3, frameon=False, handlelength=1, columnspacing=1.2)
     save_figure(figure, "dask_cluster_on_a_laptop.png")
 
 

@@ -152,8 +152,8 @@ def test_units_that_would_overflow(data, message):
         {"patience": (0, None, None)},
         {"alternations": 0},
         {"rows_per_feature": (0, 0)},
-        {"fallback_rows_per_feature": (30, 10)},
-        {"threshold": -1},
+        {"rows_per_feature": (30, 10)},
+        {"free_rounds": 0},
     ],
 )
 def test_expert_settings_are_checked(wrong):

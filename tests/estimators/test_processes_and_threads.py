@@ -15,7 +15,7 @@ from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators.learning import n_threads
 
-N_FEATURES = 160  # enough for the threads of the plane search
+N_FEATURES = 160  # enough for the threads of the sweeps over pairs
 
 
 DATA = [make_sparse_coded(4 * N_FEATURES, N_FEATURES, sparsity=0.1, random_state=seed)[0] for seed in range(2)]

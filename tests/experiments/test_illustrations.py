@@ -165,7 +165,7 @@ def test_flow_tells_what_the_stages_did(tmp_path):
     assert errors["exact"] < 1e-12 < errors["paper"] < 0.05
     findings = drawn(flow, records, tmp_path)
     assert [verdict.word for verdict in findings.verdicts] == ["note", "holds"]
-    for word in ("Stage One", "Stage Two", "Projection", "Plane search", "Exact polish", "Certificate", "T_0"):
+    for word in ("Stage One", "Stage Two", "Projection", "Search", "Exact polish", "Certificate", "T_0"):
         assert word in texts(findings.figures[""])
     with figure_style():
         assert not flow.conclude(records.assign(l1_after=records.l1_before), QUICK).verdicts[0].agrees

@@ -32,15 +32,30 @@ from hrpursuit.rows.source import GapsError
 @click.option("--n-nonzero", type=click.IntRange(min=1), help="Nonzero codes a sample (T0).")
 @click.option("--scheme", type=click.Choice(["exact", "paper"]), default="exact", show_default=True)
 @click.option("--dictionary", type=click.Choice(["orthogonal", "complete"]), default="orthogonal", show_default=True)
+@click.option("--fit-intercept", is_flag=True, help="Learn an unknown offset of the samples as well.")
 @click.option("--n-init", type=click.IntRange(min=1), default=1, show_default=True, help="Runs from different starts.")
 @click.option(
-    "--max-iter", type=click.IntRange(min=1), default=50, show_default=True, help="Most iterations of Stage One."
+    "--max-iter",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    help="Most iterations of Stage One (--scheme paper).",
 )
-@click.option("--tol", type=click.FloatRange(min=0), default=1e-4, show_default=True, help="Where Stage One stops.")
+@click.option(
+    "--tol",
+    type=click.FloatRange(min=0),
+    default=1e-4,
+    show_default=True,
+    help="Where Stage One stops (--scheme paper).",
+)
 @click.option(
     "--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of the random numbers; without one each run differs."
 )
-@click.option("--jobs", type=click.IntRange(min=1), help="Threads of the plane search, from 150 features on.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(min=1),
+    help="Threads on data with dependent codes, such as images, from 150 features on.",
+)
 @json_option
 def fit(
     data: Path,
@@ -52,6 +67,7 @@ def fit(
     n_nonzero: int | None,
     scheme: Literal["exact", "paper"],
     dictionary: Literal["orthogonal", "complete"],
+    fit_intercept: bool,
     n_init: int,
     max_iter: int,
     tol: float,
@@ -79,7 +95,7 @@ def fit(
         warnings.simplefilter("always", ConvergenceWarning)
         start = time.perf_counter()
         model = HRP(n_nonzero, scheme=scheme, dictionary=dictionary, n_init=n_init, max_iter=max_iter, tol=tol)
-        model.set_params(random_state=seed, n_jobs=jobs, callback=bars.callback)
+        model.set_params(fit_intercept=fit_intercept, random_state=seed, n_jobs=jobs, callback=bars.callback)
         try:
             model.fit(rows)
         except GapsError:

@@ -9,9 +9,8 @@
    first two.
 
 Rows without any zero, where there are more of them than independent codes would bring along, are outliers to the model,
-and are left out of the second and third condition. Certified is not
-proved: with very few samples a wrong answer can be as sparse as the right one, and pass. Atoms whose codes are all
-zero, as they belong to dead features, are left out.
+and are left out of the second and third condition. Certified is not proved: with very few samples a wrong answer can be
+as sparse as the right one, and pass. Atoms whose codes are all zero, as they belong to dead features, are left out.
 """
 
 from dataclasses import dataclass, field, replace
@@ -88,7 +87,7 @@ class Certificate:
     def __str__(self) -> str:
         if self:
             return (
-                f"certified sparse on {self.n_rows} rows: at least {self.fewest_zeros} zeros a code column, "
+                f"certified sparse on {self.n_rows} rows: at least {self.fewest_zeros} zeros per code column, "
                 f"{self.n_features} needed"
             )
         if self.n_rows == 0:

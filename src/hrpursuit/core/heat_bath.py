@@ -1,4 +1,4 @@
-"""Plane search at a temperature, for few features and few rows, where stochastic descent does not order.
+"""Heat bath over the planes of pairs of atoms, for few features and few rows, where stochastic descent does not order.
 
 Every pair of atoms is turned in its plane by an angle drawn from exp(-E / T), E the sum of sqrt|s| over the codes of
 the two: an energy that prefers fewer codes more strongly than the l1 norm does, which few rows need.

@@ -16,16 +16,9 @@ class HRPOptions:
         Size of the working sample, and its size once `patience[0]` steps have brought no success.
     patience : (int, int or None, int or None), default=(150, None, None)
         Steps of the search on the first working sample; in all if no exact atom is found (None: 1000 up to 100
-        features, then fewer, at least 300); in all if one is (None: 600000 / n_features, from
-        3000 to 30000).
-    fallback_rows_per_feature : (int, int), default=(30, 300)
-        Rows of the samples for data that is not exactly sparse: of Stage One, and of the greedy sweeps.
-    threshold : float, default=2.5
-        Hard threshold of the finish on noisy data, in estimated standard deviations of the noise.
-    refine_steps : int, default=30
-        Stage Two steps over all rows on data that is not exactly sparse.
+        features, then fewer, at least 300); in all if one is (None: 600000 / n_features, from 3000 to 30000).
     alternations : int, default=50
-        Most Procrustes alternations with `n_nonzero_coefs`; noisy data takes at most 20.
+        Most alternations of codes and dictionary over all rows with `n_nonzero_coefs`.
     gap_rounds : int, default=100
         Most rounds of codes and dictionary, in turn, with `n_nonzero_coefs` on data with gaps.
     free_rounds : int, default=60
@@ -35,20 +28,17 @@ class HRPOptions:
     look_every: int | None = None
     rows_per_feature: tuple[int, int] = (10, 20)
     patience: tuple[int, int | None, int | None] = (150, None, None)
-    fallback_rows_per_feature: tuple[int, int] = (30, 300)
-    threshold: float = 2.5
-    refine_steps: int = 30
     alternations: int = 50
     gap_rounds: int = 100
     free_rounds: int = 60
 
     def __post_init__(self) -> None:
-        for name in ("threshold", "refine_steps", "alternations", "gap_rounds", "free_rounds"):
+        for name in ("alternations", "gap_rounds", "free_rounds"):
             self._require(name, getattr(self, name) > 0, "positive")
         self._require("look_every", self.look_every is None or self.look_every >= 1, "None or at least 1")
-        for name in ("rows_per_feature", "fallback_rows_per_feature"):
-            few, many = getattr(self, name)
-            self._require(name, 1 <= few <= many, "two numbers of at least 1, the second not below the first")
+        few, many = self.rows_per_feature
+        rule = "two numbers of at least 1, the second not below the first"
+        self._require("rows_per_feature", 1 <= few <= many, rule)
         first, *later = self.patience
         known = [n for n in later if n is not None]
         rising = [first, *known] == sorted([first, *known])

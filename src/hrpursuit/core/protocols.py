@@ -84,12 +84,12 @@ class Iterate:
     stage : str
         Name of the stage that is running.
     n_iter : int
-        Iterations (or sweeps) of this stage so far.
+        Iterations (of the search: steps) of this stage so far.
     components : array of shape (n_atoms, n_features)
         The present dictionary, one atom a row.
     value : float
-        Objective of this stage per sample at `components`; for the plane search the l1 norm of the working sample per
-        row.
+        Objective of this stage per sample at `components`; for the search the l1 norm of the working sample per row,
+        for maximum likelihood minus the log-likelihood.
     step : float
         Size of the last step, in the unit of the stage's stopping rule; NaN where a stage has no such rule.
     max_iter : int

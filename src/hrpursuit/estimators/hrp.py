@@ -56,10 +56,10 @@ class HRP(SquareDictionary):
         and `scheme="exact"` ends with an alternation that fits the dictionary to such codes; where X has gaps, both
         look at the observed entries alone.
     scheme : {"exact", "paper"}, default="exact"
-        "exact": stochastic subgradient search on a working sample, exact polish and certificate; data that proves
-        noisy, or not exactly sparse, gets a finish of its own over all samples. "paper": Algorithm 1 of Xue, Lau and
-        Cai (2021) step for
-        step, Stage One then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
+        "exact": stochastic subgradient search on a working sample, exact polish and certificate. Noisy and dense data
+        are finished by maximum likelihood over all samples, data with dependent codes (images) by the least l1 norm;
+        `stages_` says which. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for step, Stage One then Stage Two
+        with step sizes 0.1 * 0.8^t in the unit of the data.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
         Orthonormal atoms, or any linearly independent ones. With `n_nonzero_coefs` and `scheme="exact"` the atoms of
         "complete" are free: they need not be independent, nor the features of X, and the reconstruction error is lower.
@@ -68,13 +68,13 @@ class HRP(SquareDictionary):
         Exactly sparse samples give it exactly, from differences of samples, which have none; the codes of these are
         about twice as dense. For other samples it is their mean.
     n_init : int, default=1
-        Runs of the whole fit from different random starts. The one with the lowest l1 norm of the codes is kept; with
-        `n_nonzero_coefs` and `scheme="exact"` the one with the lowest reconstruction error. A certified one ends the
-        runs.
+        Runs of the whole fit from different random starts. A certified one ends the runs. Else the one is kept that
+        is likeliest, or where no likelihood was maximised has the lowest l1 norm; with `n_nonzero_coefs` and
+        `scheme="exact"` the one with the lowest reconstruction error.
     max_iter : int, default=50
-        Most iterations of Stage One.
+        Most iterations of Stage One with `scheme="paper"`.
     tol : float, default=1e-4
-        Stage One stops when `norm(W_next - W) / n_features` is at most `tol`.
+        With `scheme="paper"` Stage One stops when `norm(W_next - W) / n_features` is at most `tol`.
     dict_init : array-like of shape (n_features, n_features) or None, default=None
         Dictionary to start from, one atom a row; None draws one at random. Runs after the first start at random.
     options : HRPOptions or None, default=None
@@ -82,13 +82,13 @@ class HRP(SquareDictionary):
     random_state : int, RandomState instance or None, default=None
         Draws the starts, the working sample and the batches of the search.
     n_jobs : int or None, default=None
-        Threads of the sweeps over pairs of atoms, on data that is not exactly sparse; used from 150 features on, and
-        never inside a worker process. The result does not depend on it.
+        Threads of the sweeps over pairs of atoms, on data with dependent codes; used from 150 features on, and never
+        inside a worker process. The result does not depend on it.
     verbose : int, default=0
         1 prints a line for each stage; 2 also shows a bar for each pass over data that is not in memory.
     callback : callable or None, default=None
-        Called with a :class:`~hrpursuit.core.protocols.Iterate` at each iteration of Stage One, Stage Two and
-        Procrustes and at each look of the search. Returning True ends the fit with the dictionary that it has
+        Called with a :class:`~hrpursuit.core.protocols.Iterate` at each iteration of a stage and at each look of the
+        search. Returning True ends the fit with the dictionary that it has
         reached.
 
     Attributes

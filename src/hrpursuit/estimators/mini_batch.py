@@ -51,10 +51,10 @@ class MiniBatchHRP(SquareDictionary):
         1 never forgets. None means `1 - 1 / (5 * window)`: about five windows are remembered. The nearer to 1, the less
         noise, and the further the estimate lags behind a dictionary that drifts.
     window : int or None, default=None
-        Most recent samples that are kept for the plane search and the polish, at least `n_features`. None means
+        Most recent samples that are kept for the search and the polish, at least `n_features`. None means
         `max(20 * n_features, 400)`.
     random_state : int, RandomState instance or None, default=None
-        Draws the start and the moves of the plane search, once, at the first samples.
+        Draws the start and the batches of the search, once, at the first samples.
 
     Attributes
     ----------

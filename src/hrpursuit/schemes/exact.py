@@ -81,13 +81,17 @@ def exact_scheme(
     return Learned(components, encoder, certificate, objective, error, intercept, cost, advice)
 
 
-def _finish(rows: Rows, starts: list[Array], complete: bool, lost: bool, setup: Setup) -> tuple[Array, float]:
-    """Rows of the encoding matrix after the finish for data that is not exactly sparse, and what it minimised."""
+def _finish(rows: Rows, starts: list[Array], complete: bool, lost: bool, setup: Setup) -> tuple[Array, float | None]:
+    """Rows of the encoding matrix after the finish for data that is not exactly sparse; and minus the log-likelihood,
+    where that is what it has minimised.
+    """
     finish = finish_complete if complete else finish_orthogonal
     done = finish(rows, starts, lost=lost, seed=setup.seed, team=setup.team, callback=setup.stopper.callback)
-    sign = 1 if done.method == GREEDY_PLANES else -1  # a likelihood is maximised
-    setup.log.add(done.method, done.n_iter, sign * done.objective_before, sign * done.objective_after)
-    return done.encoder.T, sign * done.objective_after
+    if done.method == GREEDY_PLANES:
+        setup.log.add(done.method, done.n_iter, done.objective_before, done.objective_after)
+        return done.encoder.T, None
+    setup.log.add(done.method, done.n_iter, -done.objective_before, -done.objective_after)
+    return done.encoder.T, -done.objective_after
 
 
 def _search(

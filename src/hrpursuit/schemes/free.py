@@ -21,6 +21,7 @@ from hrpursuit.schemes.setup import Setup
 from hrpursuit.schemes.stages import Learned, StageLog, Stopper
 
 T0_FREE = "T0 free atoms"
+_ROWS_WITH_STATE = 300  # per feature: the most rows without gaps whose codes are kept from round to round
 _START_ROUNDS = 10  # of the orthogonal alternation with gaps; what more of them gain, free atoms gain in less time
 _PASSES = 8  # over the atoms per round: a pass costs a fraction of coding all rows, and 4 end at higher errors
 _KICKS = 2  # per row and round: each round tries two other atoms, which reaches lower errors than none or many
@@ -176,7 +177,7 @@ def _free_scheme(rows: Rows, dict_init: Array | None, n_nonzero: int, setup: Set
         starts.append(orthogonal.components)
     sample = X_gaps
     if sample is None:
-        n_kept = options.fallback_rows_per_feature[1] * rows.n_features
+        n_kept = _ROWS_WITH_STATE * rows.n_features
         sample = rows.X if isinstance(rows, ArrayRows) and len(rows.X) <= n_kept else rows.sample(n_kept, setup.seed)
     unit = float(np.nanmax(np.abs(sample), initial=0.0)) or 1.0
     table = GapTable(sample / unit)

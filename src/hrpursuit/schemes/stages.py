@@ -91,7 +91,7 @@ class Learned:
     intercept : array of shape (n_features,) or None
         Offset of the rows, where one was asked for.
     cost : float or None
-        What the finish has minimised, to compare runs by; None for an exact answer.
+        Minus the log-likelihood per row, to compare runs by; None where it was not maximised.
     advice : str or None
         What the fit found out about data that it did not fit, and what to do about it.
     """

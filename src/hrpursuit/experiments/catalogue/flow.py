@@ -78,7 +78,7 @@ def _exact_row(axis: Any, step: float) -> None:
     axis.text(0, y + _HEIGHT + 0.22, "Our default", fontsize=18, color=SCHEME_COLOURS["exact"], weight="bold")
     boxes = [
         ("data", "Working sample", ["$10\\,N$ samples", "at random"]),
-        ("exact", "Plane search", ["turn pairs of atoms,", "angle from $e^{-\\ell_1 / T}$"]),
+        ("exact", "Search", ["subgradient steps", "on random batches"]),
         ("exact", "Exact polish", ["$\\min_E\\ \\Vert M \\circ (Z - EZ) \\Vert$", "$E$ skew, $M$: small $Z$"]),
         ("exact", "Certificate", ["at least $N$ zeros in", "every code column"]),
         ("data", "Codes", ["$\\hat{x}_i = \\hat{D}{}^T y_i$", "or its $T_0$ largest"]),
@@ -89,7 +89,7 @@ def _exact_row(axis: Any, step: float) -> None:
         _arrow(axis, (place * step + _WIDTH, y + _HEIGHT / 2), ((place + 1) * step, y + _HEIGHT / 2), label)
     low, high = -2.1, -0.8
     left, width = 2 * step, step + _WIDTH
-    lines = ["noise: threshold and Procrustes in turn", "real data: greedy planes, then Stage Two"]
+    lines = ["noise, dense codes: maximum likelihood", "dependent codes: greedy planes, Stage Two"]
     _box(axis, left, low, "exact", "", lines, width=width, height=high - low)
     _arrow(axis, (3 * step + _WIDTH / 2, y), (3 * step + _WIDTH / 2, high), "fails", is_down=True)
     corner, middle = 4 * step + _WIDTH / 2, (low + high) / 2

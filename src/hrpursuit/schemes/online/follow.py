@@ -10,12 +10,11 @@ import numpy as np
 from hrpursuit.core.coding import keep_largest, refit_on_support
 from hrpursuit.core.manifolds import normalize_rows, polar, polar_near
 from hrpursuit.core.objectives import LpNorm
-from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.procrustes import noise_level
 from hrpursuit.core.protocols import Array
 from hrpursuit.schemes.online.state import OnlineState
 
-_THRESHOLD = HRPOptions().threshold
+_THRESHOLD = 2.5  # standard deviations of the noise that a code must exceed to count
 _SMALLEST_SHARE = 0.25  # of the rms of its column, that a code must have to count in noise
 _ALTERNATIONS, _SMALL_TURN = 10, 1e-3  # on the window: most, and the rotation that is none
 _TRIAL_ALTERNATIONS = 4  # for a trial, which begins close to where it ends

@@ -1,4 +1,4 @@
-"""The online learner: Stage One from the first rows on, plane search on a window of recent rows, then running sums that
+"""The online learner: Stage One from the first rows on, search on a window of recent rows, then running sums that
 follow the dictionary; a change is noticed by its codes, and starts over on rows that come after it.
 
 It moves on at fixed numbers of rows (`OnlineSettings.rows_until_step`), so that its state does not depend on how the

@@ -12,7 +12,7 @@ from hrpursuit.core.protocols import Array
 #: have exact zeros. noisy: sparse plus noise. dense: not exactly sparse. fixed: so many nonzeros a row were asked for.
 Mode = Literal["starting", "searching", "exact", "noisy", "dense", "fixed"]
 
-_STEP_PER_FEATURE, _SHORTEST_STEP = 10, 200  # rows of a step: what a plane search needs
+_STEP_PER_FEATURE, _SHORTEST_STEP = 10, 200  # rows of a step: what a search needs
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class OnlineState:
     Attributes
     ----------
     n_seen, n_pending, n_steps, n_searches, n_changes, n_learned : int
-        Rows seen, rows that wait for the next step, steps, plane searches, times that it started over, searches that
+        Rows seen, rows that wait for the next step, steps, searches, times that it started over, searches that
         gave a dictionary.
     n_window : int
         Rows put into the window since it was last empty.

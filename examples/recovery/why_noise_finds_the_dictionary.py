@@ -1,0 +1,68 @@
+"""Why does a search that never comes to rest find the dictionary?"""
+
+# %%
+# A hundred features, a thousand samples, half of the codes not zero. The steps of the search turn the atoms by a fixed
+# angle, however small the gradient is, and the gradient is that of a batch: both act as a temperature.
+
+import numpy as np
+
+from hrpursuit.core.descent_kernels import descend
+from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.metrics import dictionary_error
+from hrpursuit.plots import new_figure, save_figure
+
+N_FEATURES, N_SAMPLES, N_STEPS, EVERY = 100, 1000, 310, 10
+SETTINGS = {  # rows of a batch, and the angle in radians by which a step turns an atom
+    "half the batch: too hot": (325, 0.3, "#d6604d"),
+    "as the search does it": (649, 0.3, "#2166ac"),
+    "all rows, the same turns": (1000, 0.3, "#92c5de"),
+    "all rows, short turns: too cold": (1000, 0.1, "#636363"),
+}
+
+
+def run(n_batch, turn, seed):
+    """Error, and the smallest and largest share of small codes of an atom, every few steps."""
+    X, _, components = make_sparse_coded(N_SAMPLES, N_FEATURES, sparsity=0.5, random_state=seed)
+    X = (X / np.sqrt(np.mean(X**2, axis=1))[:, None]).astype(np.float32)
+    X_twice = np.vstack([X, X])  # so that a batch is a run of rows
+    rng = np.random.default_rng(seed)
+    W = random_orthogonal(N_FEATURES, rng).astype(np.float32)
+    momentum, found = np.zeros_like(W), []
+    for _ in range(N_STEPS // EVERY):
+        offsets = rng.integers(N_SAMPLES, size=EVERY)
+        settings = n_batch, np.full(EVERY, turn), np.float32(0.65), np.float32(-1)
+        descend(X_twice, W, momentum, offsets, *settings)
+        S = X @ W.T
+        small = (np.abs(S) < 0.3 * np.sqrt(np.mean(S**2, axis=0))).mean(axis=0)
+        found.append((dictionary_error(W, components), small.min(), small.max()))
+    return np.array(found).T
+
+
+# %%
+# Too hot, the atoms wander; too cold, they are stuck where they happened to be. In between, some atoms lock on, and the
+# others follow. What is left of the error is the heat itself: the search then cools for a moment, and polishes.
+
+figure = new_figure(10, 4.4)
+left, right = figure.subplots(1, 2)
+steps = EVERY * np.arange(1, N_STEPS // EVERY + 1)
+for label, (n_batch, turn, colour) in SETTINGS.items():
+    runs = [run(n_batch, turn, seed) for seed in range(3)]
+    for k, (error, _, _) in enumerate(runs):
+        left.plot(steps, error, color=colour, lw=1.8, label=label if k == 0 else None)
+    _, fewest, most = runs[0]
+    if (n_batch, turn) != (N_SAMPLES, 0.3):  # it would hide the others
+        right.fill_between(steps, fewest, most, color=colour, alpha=0.5, lw=0)
+    print(f"{label}: error {np.median([error[-1] for error, _, _ in runs]):.2f}")
+figure.legend(loc="outside upper center", ncols=4, fontsize=10, frameon=False)
+left.set(xlabel="steps, three random starts each", ylabel="relative error of the dictionary", ylim=(0, 1.3))
+right.axhline(0.236, color="0.3", lw=1, ls=":")
+right.text(N_STEPS - 5, 0.21, "Gaussian codes", fontsize=9, color="0.3", ha="right", va="top")
+right.set(
+    xlabel="steps, one start each", ylabel="share of small codes, from the atom\nwith the fewest to that with the most"
+)
+right.set(ylim=(0.1, 0.7))
+for axis in (left, right):
+    axis.set(xlim=(0, N_STEPS))
+    axis.grid(alpha=0.25)
+save_figure(figure, "why_noise_finds_the_dictionary.png")
