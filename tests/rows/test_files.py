@@ -67,7 +67,7 @@ def test_each_pass_is_counted(tmp_path):
     np.save(tmp_path / "x.npy", make_sparse_coded(2000, 30, sparsity=0.3, random_state=0)[0])
     rows = open_rows(tmp_path / "x.npy")
     HRP(random_state=0).fit(rows)
-    assert rows.n_passes == 3  # the survey, the rows by which atoms are ordered, the working sample
+    assert rows.n_passes == 2  # the survey, and the rows by which atoms are ordered and which the search works on
 
 
 class TestTypes:

@@ -10,7 +10,7 @@ from hrpursuit.core.evaluate import gram_block, value_and_grad
 from hrpursuit.core.objectives import LpNorm
 from hrpursuit.rows import ArrayRows, MappedRows, whitening
 from hrpursuit.rows.array import sample_indices
-from hrpursuit.rows.mapped import _AfterProduct
+from hrpursuit.rows.mapped import _AfterMap
 
 
 @given(n_rows=st.integers(1, 50), block_size=st.integers(1, 60))
@@ -67,9 +67,10 @@ def test_mapped_rows_are_rows_times_a_matrix(rng):
 
 
 def test_mapped_kernels_can_be_sent_to_another_process(rng):
-    kernel = pickle.loads(pickle.dumps(_AfterProduct(gram_block)))
+    kernel = pickle.loads(pickle.dumps(_AfterMap(gram_block)))
     X, A = rng.standard_normal((10, 4)), rng.standard_normal((4, 4))
-    assert_allclose(kernel(X, A)[0], (X @ A).T @ (X @ A))
+    assert_allclose(kernel(X, A, None)[0], (X @ A).T @ (X @ A))
+    assert_allclose(kernel(X, None, X[0])[0], (X - X[0]).T @ (X - X[0]))
 
 
 @pytest.mark.parametrize("condition", [1, 1e4])

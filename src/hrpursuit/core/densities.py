@@ -211,7 +211,7 @@ def score_sums(Y: Array, ratios: Array, slopes: Array) -> tuple[Array, Array, Ar
     scores, derivatives, squares = np.empty_like(Y), np.zeros(n), np.zeros(n)
     counts = np.zeros((n, N_BINS + 1))
     score_and_count(Y, Y.view(np.int32), ratios, slopes, scores, counts, derivatives, squares)
-    return scores.T @ Y, derivatives, squares, counts
+    return scores.T.astype(np.float64) @ Y.astype(np.float64), derivatives, squares, counts
 
 
 def histogram(Y: Array) -> Array:

@@ -27,6 +27,13 @@ def fill_with_row_means(X: Array) -> Array:
     return np.where(gaps, means, X)
 
 
+def observed_means(X: Array) -> Array:
+    """Mean of the observed entries of each feature; zero where there are none."""
+    gaps = np.isnan(X)
+    total = np.where(gaps, 0, X).sum(axis=0, dtype=np.float64)
+    return np.asarray(total / np.maximum(len(X) - gaps.sum(axis=0), 1), dtype=X.dtype)
+
+
 def unit_of_rows(X: Array) -> Array:
     """For each row, as a column, the power of two next above its largest observed magnitude: the unit in which squares
     stay within the range of the format. Division by it is exact.

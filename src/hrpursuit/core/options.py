@@ -16,7 +16,7 @@ class HRPOptions:
         Size of the working sample, and its size once `patience[0]` steps have brought no success.
     patience : (int, int or None, int or None), default=(150, None, None)
         Steps of the search on the first working sample; in all if no exact atom is found (None: 1000 up to 100
-        features, then fewer, at least 300); in all if one is (None: 600000 / n_features, from 3000 to 30000).
+        features, then fewer, at least 300); in all if one is (None: 100000 / n_features, from 3000 to 10000).
     alternations : int, default=50
         Most alternations of codes and dictionary over all rows with `n_nonzero_coefs`.
     gap_rounds : int, default=100
@@ -52,5 +52,5 @@ class HRPOptions:
         """Steps on the first sample, in all without and in all with an exact atom; never falling."""
         first, without, with_atom = self.patience
         without = max(first, 300, min(1000, 100000 // n_features)) if without is None else without
-        with_atom = max(without, 3000, min(30000, 600000 // n_features)) if with_atom is None else with_atom
+        with_atom = max(without, 3000, min(10000, 100000 // n_features)) if with_atom is None else with_atom
         return first, without, with_atom

@@ -36,7 +36,9 @@ _QUENCH_TURNS = 0.2 * 0.7 ** np.arange(8)  # angles of the steps of a quench
 _GAUSSIAN_SHARE = 0.236  # of codes below .3 rms, where they are Gaussian
 _ROWS_TO_UNMIX = 5, 600  # rows per feature, and at least, that unmixing looks at from 64 features on
 _CANDIDATES = 4  # atoms with the most small codes that are tried for being exact
-_MOST_SETTLED = 3  # answers with zeros that fail the certificate, of which the sparsest is kept
+#: Answers with zeros in every column that fail the certificate, of which the sparsest is kept: stationary ones, and
+#: others, which may have atoms that are always used together.
+_MOST_SETTLED, _MOST_UNSETTLED = 3, 12
 
 
 class Outcome(Enum):
@@ -139,7 +141,7 @@ class Order:
             return True
         if n_features <= _FEW_FEATURES:
             return self.fewest > 0.28 and self.flatness < 0.7
-        return self.fewest > 0.3 and self.flatness < 0.7 and self.is_even(0.4)
+        return self.fewest > 0.3 and self.flatness < 0.7 and self.is_even(0.35)
 
 
 class Schedule:
@@ -206,7 +208,7 @@ class Descent:
             found = descend(self._twice, W, still, offsets, self._m, turns, np.float32(0), score)
             fewest, most, flatness = found
             order = Order(fewest, most, flatness, self._m)
-            if not order.is_even(0.4):
+            if not order.is_even(0.35):
                 break
         return W.astype(np.float64), order
 
@@ -220,15 +222,16 @@ class _Answers:
 
     def __init__(self, problem: Problem, exact_atom: bool) -> None:
         self._problem = problem
-        self._settled: list[tuple[float, int, Array, Certificate]] = []
+        self._settled: list[tuple[bool, float, int, Array, Certificate]] = []
         self.exact_atom = exact_atom
         self.quenched: Array | None = None
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
-        """Settle W and remember it if it has zeros everywhere and is stationary."""
+        """Settle W and remember it if it has zeros everywhere."""
         components, certificate = self._problem.settle(W)
-        if certificate.has_zeros and len(certificate.unstationary) == 0:
-            entry = (self._problem.l1(components), len(self._settled), components, certificate)
+        if certificate.has_zeros:
+            moves = len(certificate.unstationary) > 0
+            entry = (moves, self._problem.l1(components), len(self._settled), components, certificate)
             self._settled.append(entry)
         return components, certificate
 
@@ -247,11 +250,14 @@ class _Answers:
 
     @property
     def is_enough(self) -> bool:
-        return len(self._settled) >= _MOST_SETTLED
+        n_stationary = sum(not moves for moves, *_ in self._settled)
+        return n_stationary >= _MOST_SETTLED or len(self._settled) >= _MOST_UNSETTLED
 
     def best(self) -> tuple[Array, Certificate] | None:
-        """The sparsest of the settled answers."""
-        return min(self._settled)[2:] if self._settled else None
+        """The sparsest of the settled answers, stationary ones first; none where all are only on their way."""
+        if not self._settled or not (self.is_enough or not min(self._settled)[0]):
+            return None
+        return min(self._settled)[3:]
 
 
 def search(

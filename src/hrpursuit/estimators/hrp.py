@@ -13,9 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from hrpursuit.core.atom_order import canonical_order, ordering_sample
-from hrpursuit.core.evaluate import gram
+from hrpursuit.core.evaluate import gram, mean
 from hrpursuit.core.gpm import STAGE_ONE
-from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, has_gaps
+from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, has_gaps, observed_means
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.search import SEARCH
@@ -232,11 +232,15 @@ class HRP(SquareDictionary):
         with shown(rows, self.verbose):
             look_over(rows, bounded=True, gaps=True)
             X_gaps = rows.X if isinstance(rows, ArrayRows) and has_gaps(rows.X) else None
+            means = None
             if X_gaps is not None:
                 names = getattr(rows, "feature_names", None)
                 check_observed(X_gaps, self.dictionary, names, free=self._has_free_atoms)
+                if self.fit_intercept:  # before the gaps are filled, or it would be that of the fill as well
+                    means = observed_means(X_gaps)
+                    X_gaps = X_gaps - means
                 rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=names, is_checked=True)
-            self._learn(rows, X_gaps)
+            self._learn(rows, X_gaps, means)
         remember_features(self, rows)
         if self._advice is not None:
             warnings.warn(f"{type(self).__name__}: {self._advice}.", ConvergenceWarning, stacklevel=3)
@@ -254,7 +258,8 @@ class HRP(SquareDictionary):
         """Whether atoms are fitted to codes with a fixed number of nonzeros without any constraint."""
         return self.dictionary == "complete" and self.n_nonzero_coefs is not None and self.scheme == "exact"
 
-    def _learn(self, rows: Rows, X_gaps: Array | None) -> None:
+    def _learn(self, rows: Rows, X_gaps: Array | None, means: Array | None) -> None:
+        """Learn from rows; where these had gaps, `means` is the offset that was taken off already."""
         n_samples = rows.n_samples or 0
         check_enough_samples(n_samples, rows.n_features, type(self).__name__)
         sample = ordering_sample(rows)
@@ -262,13 +267,15 @@ class HRP(SquareDictionary):
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
         complete = self.dictionary == "complete"
         if complete and not self._has_free_atoms:
-            check_full_rank(gram(rows), sample, getattr(rows, "feature_names", None))
+            offset = mean(rows) if self.fit_intercept else np.zeros(rows.n_features)
+            G = gram(rows) - n_samples * np.outer(offset, offset)
+            check_full_rank(G, sample, getattr(rows, "feature_names", None))
         learned, stages = learn(
             rows,
             scheme=self.scheme,
             complete=complete,
             free=self._has_free_atoms,
-            offset=self.fit_intercept,
+            offset=self.fit_intercept and means is None,
             n_nonzero=None if self.scheme == "paper" else self.n_nonzero_coefs,
             n_init=self.n_init,
             max_iter=self.max_iter,
@@ -287,11 +294,11 @@ class HRP(SquareDictionary):
             sample=sample,
             X_gaps=X_gaps,
         )
-        order, flip = canonical_order(sample, learned.components, learned.encoder)
+        intercept = np.zeros(rows.n_features) if learned.intercept is None else learned.intercept
+        order, flip = canonical_order(sample - intercept, learned.components, learned.encoder)
         self.components_ = (learned.components[order] * flip[:, None]).astype(rows.dtype, copy=False)
         self.encoder_ = (learned.encoder[:, order] * flip).astype(rows.dtype, copy=False)
-        self.intercept_ = np.zeros(rows.n_features) if learned.intercept is None else learned.intercept
-        self.intercept_ = self.intercept_.astype(rows.dtype, copy=False)
+        self.intercept_ = (intercept if means is None else means).astype(rows.dtype, copy=False)
         self.certified_ = learned.certificate.reordered(order)
         self._advice = learned.advice
         self.objective_ = learned.objective

@@ -15,6 +15,7 @@ from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.team import Team
 from hrpursuit.core.tournament import SMALLEST_GROUPED
 from hrpursuit.estimators.compilation import compile_gap_kernels, compile_kernels
+from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.exact import exact_scheme
 from hrpursuit.schemes.fixed_sparsity import relative_error
 from hrpursuit.schemes.free import free_scheme
@@ -105,7 +106,8 @@ def learn(
                             X_gaps, learned, n_nonzero, options.gap_rounds, stopper=stopper, log=setup.log
                         )
             if n_nonzero is not None and n_init > 1 and learned.error is None:
-                error = relative_error(rows, learned.components, learned.encoder, n_nonzero, refit=False)
+                centred = rows if learned.intercept is None else MappedRows(rows, None, learned.intercept)
+                error = relative_error(centred, learned.components, learned.encoder, n_nonzero, refit=False)
                 learned = replace(learned, error=error)
             if best is None or _is_better(learned, best[0]):
                 best = learned, setup.log.stages

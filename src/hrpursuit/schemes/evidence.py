@@ -18,19 +18,27 @@ def is_live(X: Array) -> Array:
 
 def distinct_live(X: Array) -> Array:
     """Indices of the rows that are not zero, in order; of rows that are equal up to their sign the first."""
-    size = np.abs(X @ _direction(X.shape[1]).astype(X.dtype))
-    live = np.flatnonzero((size > 0) | X.any(axis=1))
-    size = size[live]
+    live = np.flatnonzero(is_live(X))
+    return live[distinct(X[live], either_sign=True)]
+
+
+def distinct(X: Array, *, either_sign: bool = False) -> Array:
+    """Indices of the rows, in order; of equal ones, or of those equal up to their sign, the first."""
+    size = np.asarray(X, dtype=np.float64) @ _direction(X.shape[1])
+    if either_sign:
+        size = np.abs(size)
     order = np.argsort(size, kind="stable")
-    size, candidates = size[order], live[order]
-    close = np.flatnonzero(np.diff(size) <= _SAME * size[1:])
+    size = size[order]
+    close = np.flatnonzero(np.diff(size) <= _SAME * np.abs(size[1:]))
     if len(close) == 0:
-        return live
-    first, second = X[candidates[close]], X[candidates[close + 1]]
-    same = (first == second).all(axis=1) | (first == -second).all(axis=1)
-    keep = np.ones(len(candidates), bool)
-    keep[close[same] + 1] = False
-    return np.sort(candidates[keep])
+        return np.arange(len(X))
+    first, second = X[order[close]], X[order[close + 1]]
+    same = (first == second).all(axis=1)
+    if either_sign:
+        same |= (first == -second).all(axis=1)
+    begins = np.ones(len(X), bool)  # a group of equal rows
+    begins[close[same] + 1] = False
+    return np.sort(np.minimum.reduceat(order, np.flatnonzero(begins)))
 
 
 @lru_cache(maxsize=16)

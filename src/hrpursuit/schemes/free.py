@@ -138,7 +138,7 @@ def free_scheme(
     dict_init : array or None
         A dictionary that the answer must not be worse than.
     offset : bool
-        Whether the mean of the rows is taken off first; that of the observed entries where there are gaps.
+        Whether the mean of the rows is taken off first; rows with gaps come without their offset.
     n_nonzero : int
     setup : Setup
     X_gaps : array or None
@@ -147,11 +147,6 @@ def free_scheme(
     if not offset:
         return _free_scheme(rows, dict_init, n_nonzero, setup, X_gaps)
     intercept = mean(rows)
-    if X_gaps is not None:
-        observed = ~np.isnan(X_gaps)
-        total = np.where(observed, X_gaps, 0).sum(axis=0, dtype=np.float64)
-        intercept = total / np.maximum(observed.sum(axis=0), 1)
-        X_gaps = X_gaps - intercept
     centred = MappedRows(rows, None, intercept)
     return replace(_free_scheme(centred, dict_init, n_nonzero, setup, X_gaps), intercept=intercept)
 

@@ -24,8 +24,6 @@ def alternate_with_gaps(
     """Go on from an orthogonal dictionary that was learned on the filled table. The error on the observed entries never
     rises.
     """
-    if learned.intercept is not None:
-        X = X - learned.intercept
     unit = float(np.nanmax(np.abs(X), initial=0.0)) or 1.0
     table = GapTable(X / unit)
     if table.norm == 0:
@@ -55,4 +53,4 @@ def alternate_with_gaps(
             last_look = error
     log.add(T0_GAPS, n_iter, before, error)
     objective = unit * float(np.abs(table.filled(S, W) @ W.T).sum()) / len(X)
-    return Learned(W, W.T, unchecked(len(W)), objective, error, learned.intercept)
+    return Learned(W, W.T, unchecked(len(W)), objective, error)

@@ -19,7 +19,7 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.settle import settle_complete, settle_orthogonal
 from hrpursuit.rows import MappedRows
-from hrpursuit.schemes.evidence import distinct_live, sample_evidence
+from hrpursuit.schemes.evidence import distinct, distinct_live, sample_evidence
 from hrpursuit.schemes.span import missing_directions, spanning, units_of, whitening_of
 
 _FEWEST_ROWS = 200  # of a working sample, however few the features
@@ -28,6 +28,7 @@ _MOST_ENTRIES = 20_000_000  # of the rows to whiten by
 _ROWS_TO_POLISH = 5, 600  # per feature, and at least; from 64 features on, where the polish takes the time
 _MORE_CONDITION = 1e3  # times that of the whitening: the worst condition of an encoding matrix that is gone on with
 _FEWEST_TO_CERTIFY, _LEAST_ROWS = 25, 3  # rows, and per feature: with fewer the true dictionary is not the sparsest
+_MOSTLY_DISTINCT = 0.8  # share of distinct rows from which on copies stay: with an offset a row of zero codes is one
 _COARSE = 0.1  # rows whose zero level exceeds this share of their rms say nothing
 
 
@@ -86,7 +87,9 @@ class WorkingSample:
         n_first = 0 if self._first is None else len(self._first)
         first = self._first if n_first in (n_rows, self._rows.n_samples) else None
         if self.offset:
-            self.raw = self._rows.sample(n_rows, 0)
+            raw = self._rows.sample(n_rows, 0)
+            once = distinct(raw)
+            self.raw = raw if len(once) >= _MOSTLY_DISTINCT * len(raw) else raw[once]
             if self.complete:
                 self.units = units_of(self.raw - self.raw.mean(axis=0))
             self._levels = zero_levels(self.raw, self.units if self.complete else None)
