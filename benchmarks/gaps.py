@@ -6,7 +6,8 @@ python benchmarks/gaps.py     (readings: ../shared/data or HRPURSUIT_DATA; takes
 import time
 
 import numpy as np
-from common import describe_machine, october, row_means_in_gaps, table, verdict
+from common import command_line, october, row_means_in_gaps
+from results import Results
 
 from hrpursuit import HRP, sparse_code
 from hrpursuit.baselines import KSVD
@@ -29,40 +30,40 @@ def simulated():
     return make_sensor_network(744, 56, random_state=0)
 
 
-def in_sample(X, is_papers):
-    """Error of the codes that `transform` finds, on the table that the dictionary was learned from."""
+def timed_fits(X, k, dictionary):
+    """Errors in percent of the codes that `transform` finds, on the table of the fit, and CPU seconds; one per seed."""
+    errors, spent = [], []
+    for seed in SEEDS:
+        start = time.process_time()
+        model = HRP(k, dictionary=dictionary, random_state=seed).fit(X)
+        spent.append(time.process_time() - start)
+        errors.append(100 * masked_rmse(X, model.inverse_transform(model.transform(X))))
+    return errors, spent
+
+
+def in_sample(X, name, results):
     for i, k in enumerate(T0):
-        errors, spent = [], []
-        for seed in SEEDS:
-            start = time.process_time()
-            model = HRP(k, random_state=seed).fit(X)
-            spent.append(time.process_time() - start)
-            errors.append(100 * masked_rmse(X, model.inverse_transform(model.transform(X))))
-        cells = [k, f"{np.mean(errors):.2f}%", f"{max(errors):.2f}%", f"{np.mean(spent):.1f}", f"{max(spent):.1f}"]
-        if is_papers:
-            ok = max(errors) <= ASKED[i] and max(spent) <= SECONDS_ASKED
-            cells += [f"{PAPER[i]:.2f}%", f"{ASKED[i]:.1f}%", verdict(ok)]
-        yield cells
+        errors, spent = timed_fits(X, k, "orthogonal")
+        ok = results.bar(f"{name}, orthogonal, T0 = {k}: CPU seconds", max(spent), at_most=SECONDS_ASKED)
+        if name == "readings":
+            ok &= results.bar(f"{name}, orthogonal, T0 = {k}: error in %", max(errors), at_most=ASKED[i])
+        yield k, np.mean(errors), max(errors), np.mean(spent), max(spent), PAPER[i] if name == "readings" else None, ok
 
 
-def free_atoms(X, is_papers):
-    """As `in_sample` for free atoms, beside K-SVD with as many atoms, which is given the table filled by row means."""
+def free_atoms(X, name, results):
+    """Beside K-SVD with as many atoms, which is given the table filled by row means."""
     filled = row_means_in_gaps(X)
     for i, k in enumerate(T0):
-        errors, spent, others = [], [], []
+        errors, spent = timed_fits(X, k, "complete")
+        others = []
         for seed in SEEDS:
-            start = time.process_time()
-            model = HRP(k, dictionary="complete", random_state=seed).fit(X)
-            spent.append(time.process_time() - start)
-            errors.append(100 * masked_rmse(X, model.inverse_transform(model.transform(X))))
             ksvd = KSVD(k, random_state=seed).fit(filled)
             others.append(100 * masked_rmse(X, ksvd.inverse_transform(ksvd.transform(filled))))
-        orthogonal = -100 * HRP(k, random_state=SEEDS[0]).fit(X).score(X)
-        ok = max(errors) < min(others) and max(spent) <= SECONDS_ASKED
-        ok = ok and (not is_papers or max(errors) <= ASKED_FREE[i])
-        cells = [k, f"{np.mean(errors):.2f}%", f"{max(errors):.2f}%", f"{np.mean(spent):.1f}", f"{max(spent):.1f}"]
-        cells += [f"{orthogonal:.2f}%", f"{min(others):.2f}%"] + ([f"{ASKED_FREE[i]:.2f}%"] if is_papers else [])
-        yield [*cells, verdict(ok)]
+        ok = results.bar(f"{name}, free, T0 = {k}: over K-SVD's best", max(errors) / min(others), at_most=1)
+        ok &= results.bar(f"{name}, free, T0 = {k}: CPU seconds", max(spent), at_most=SECONDS_ASKED)
+        if name == "readings":
+            ok &= results.bar(f"{name}, free, T0 = {k}: error in %", max(errors), at_most=ASKED_FREE[i])
+        yield k, np.mean(errors), max(errors), np.mean(spent), max(spent), min(others), ok
 
 
 def low_rank_fill(X, rank, n_rounds=100, *, centred=False):
@@ -87,7 +88,7 @@ def pca_error(train, test, k):
     return best
 
 
-def carried_over(X):
+def carried_over(X, source, results):
     """Learned on alternate days, judged on the others."""
     is_even = np.arange(len(X)) // HOURS_A_DAY % 2 == 0
     for name, chosen in (("even", is_even), ("odd", ~is_even)):
@@ -98,9 +99,10 @@ def carried_over(X):
                 [-100 * HRP(k, dictionary=dictionary, random_state=seed).fit(train).score(test) for seed in SEEDS]
                 for dictionary in ("orthogonal", "complete")
             )
-            ok = verdict(max(ours) <= pca and np.mean(free) < np.mean(ours))
-            figures = (np.mean(ours), max(ours), np.mean(free), max(free), pca)
-            yield name, k, *(f"{error:.2f}%" for error in figures), ok
+            what = f"{source}, {name} days, T0 = {k}"
+            ok = results.bar(f"{what}: over PCA", max(ours) / pca, at_most=1)
+            ok &= results.bar(f"{what}: free over orthogonal", np.mean(free) / np.mean(ours), at_most=1)
+            yield name, k, np.mean(ours), max(ours), np.mean(free), max(free), pca, ok
 
 
 def held_out(X):
@@ -108,40 +110,46 @@ def held_out(X):
     rng = np.random.default_rng(0)
     hidden = ~np.isnan(X) & (rng.random(X.shape) < HELD_OUT)
     given = np.where(hidden, np.nan, X)
-    yield "mean of the row", f"{100 * masked_rmse(X, fill_with_row_means(given), hidden):.1f}%"
+    yield "mean of the row", 100 * masked_rmse(X, fill_with_row_means(given), hidden)
     for rank in (3, 5, 8, 12):
-        filled = low_rank_fill(given, rank, centred=True)
-        yield f"low rank, {rank}", f"{100 * masked_rmse(X, filled, hidden):.1f}%"
+        yield f"low rank, {rank}", 100 * masked_rmse(X, low_rank_fill(given, rank, centred=True), hidden)
     for k in T0[:3]:
         model = HRP(k, random_state=SEEDS[0]).fit(given)
-        filled = model.inverse_transform(model.transform(given))
-        yield f"HRP, T0 = {k}", f"{100 * masked_rmse(X, filled, hidden):.1f}%"
+        yield f"HRP, T0 = {k}", 100 * masked_rmse(X, model.inverse_transform(model.transform(given)), hidden)
 
 
-def show(name, X, *, is_papers):
-    n_gaps = np.isnan(X).mean()
-    print(f"\n{name}: {X.shape[0]} x {X.shape[1]}, {n_gaps:.1%} missing")
-    print(f"\n{name}, in sample: {len(SEEDS)} starts, CPU seconds of a fit on one thread")
-    heads = ["T0", "error", "largest", "seconds", "largest"]
-    table(heads + (["paper", "asked", "reached"] if is_papers else []), in_sample(X, is_papers))
-    print(f"\n{name}, free atoms, in sample; orthogonal (one start) and K-SVD on the filled table (its best) beside")
-    heads += ["orthogonal", "K-SVD"] + (["asked"] if is_papers else []) + ["reached"]
-    table(heads, free_atoms(X, is_papers))
-    print(
-        f"\n{name}, learned on even or odd days, judged on the others. Asked: no worse than PCA, and free atoms better"
+def show(name, X, results):
+    size = f"{name}, {X.shape[0]} x {X.shape[1]}, {np.isnan(X).mean():.1%} missing; errors in %"
+    heads = ["T0", "error", "largest", "CPU s", "largest"]
+    results.figures(
+        f"{size}: orthogonal, in sample, {len(SEEDS)} starts", [*heads, "paper", "reached"], in_sample(X, name, results)
     )
-    table(["days", "T0", "error", "largest", "free", "largest", "PCA", "reached"], carried_over(X))
-    print(f"\n{name}, error of the filled gaps where {HELD_OUT:.0%} of the readings were hidden: HRP is not for this")
-    table(["filled by".rjust(16), "error"], held_out(X))
+    results.figures(
+        f"{size}: free atoms, in sample, K-SVD on the filled table (its best) beside",
+        [*heads, "K-SVD", "reached"],
+        free_atoms(X, name, results),
+    )
+    results.figures(
+        f"{size}: learned on even or odd days, judged on the others; asked: no worse than PCA, and free atoms better",
+        ["days", "T0", "orthogonal", "largest", "free", "largest", "PCA", "reached"],
+        carried_over(X, name, results),
+    )
+    results.figures(
+        f"{size}: filled gaps where {HELD_OUT:.0%} of the readings were hidden: HRP is not for this",
+        ["filled by".rjust(16), "error"],
+        held_out(X),
+    )
 
 
 def main():
-    describe_machine()
+    command_line(__doc__).parse_args()
     gappy = np.where(np.random.default_rng(0).random((60, 5)) < 0.1, np.nan, np.random.default_rng(1).random((60, 5)))
     HRP(2, dictionary="complete", random_state=0).fit(gappy)  # compiles
-    for name, X in (("readings", october()), ("simulated", simulated())):
-        if X is not None:
-            show(name, X, is_papers=name == "readings")
+    readings = october()
+    with Results(__file__, partial=readings is None) as results:
+        for name, X in (("readings", readings), ("simulated", simulated())):
+            if X is not None:
+                show(name, X, results)
 
 
 if __name__ == "__main__":
