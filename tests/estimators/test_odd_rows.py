@@ -79,7 +79,7 @@ def test_sparsity_by_atom_and_an_orthogonal_dictionary():
     assert dictionary_error(found.components_, W) < 1e-11
 
 
-@pytest.mark.parametrize("constant", [0.0, 5.0])
+@pytest.mark.parametrize("constant", [0.0, 5.0, 3.7, -0.1])
 def test_a_constant_feature_and_a_complete_dictionary_with_offset(constant):
     """A feature of zeros is refused; a constant one, of which nothing is left without the offset, is
     not, and the dictionary is singular (condition 3e16). `check_full_rank` sees the samples with their offset.

@@ -25,7 +25,7 @@ COMPLETE, INTERCEPT = 'dictionary="complete"', "fit_intercept=True"
 
 
 def setup(seed=0, callback=None):
-    return Setup(HRPOptions(), 50, 1e-4, seed, Team(), Stopper(callback), StageLog())
+    return Setup(HRPOptions(), seed, Team(), Stopper(callback), StageLog())
 
 
 def data(kind, seed, n_samples=800, n_features=12):

@@ -28,7 +28,7 @@ _TURN, _MOMENTUM = 0.3, 0.65
 _HEAT = 0.054  # a batch has m / (1 + _HEAT m / n_features) of the m rows: the fewer, the hotter
 _SIGN, _SOFTENING = -1.0, 0.1  # the two scores of `descend`: of the l1 norm, and of sqrt|s|, which prefers fewer codes
 _PHASE = 500  # steps with the l1 norm, before phases of as many with either score take turns
-_FEW_FEATURES = 32  # up to here a quench costs less than a look that is wrong: quench at every look
+_FEW_FEATURES = 32  # up to here a quench is cheaper than a wrong decision, so quench at every look
 _TINY = 8  # up to here codes of rows of unit norm are flat even when they are right: settle after every quench
 _FEW_ROWS = 8  # rows per feature below which, for few features, the heat bath finds what descent does not
 _BATH_SWEEPS = 400  # of the heat bath, within which it finds an exact atom if it finds any
@@ -194,7 +194,7 @@ class Descent:
         fewest, most, flatness = found
         return Order(fewest, most, flatness, self._n_batch)
 
-    def quench(self, softening: float) -> tuple[Array, Order]:
+    def quench(self) -> tuple[Array, Order]:
         """Dictionary after steps of falling size on all rows, orthogonal to single precision; the state itself stays as
         hot as it is.
 
@@ -204,17 +204,16 @@ class Descent:
         parts = (_QUENCH_TURNS,) if len(W) <= _FEW_FEATURES else (_QUENCH_TURNS[:4], _QUENCH_TURNS[4:])
         for turns in parts:
             offsets = np.zeros(len(turns), np.int64)
-            score = np.float32(_SOFTENING if softening < 0 else softening)
-            found = descend(self._twice, W, still, offsets, self._m, turns, np.float32(0), score)
+            found = descend(self._twice, W, still, offsets, self._m, turns, np.float32(0), np.float32(_SOFTENING))
             fewest, most, flatness = found
             order = Order(fewest, most, flatness, self._m)
             if not order.is_even(0.35):
                 break
         return W.astype(np.float64), order
 
-    @property
-    def l1(self) -> float:
-        return float(np.abs(self._twice[: self._m] @ self.W.T).sum(dtype=np.float64)) / self._m
+
+def _l1(X: Array, W: Array) -> float:
+    return float(np.abs(X @ W.T).sum()) / max(1, len(X))
 
 
 class _Answers:
@@ -255,7 +254,7 @@ class _Answers:
 
     def best(self) -> tuple[Array, Certificate] | None:
         """The sparsest of the settled answers, stationary ones first; none where all are only on their way."""
-        if not self._settled or not (self.is_enough or not min(self._settled)[0]):
+        if not self._settled or (min(self._settled)[0] and not self.is_enough):
             return None
         return min(self._settled)[3:]
 
@@ -300,11 +299,13 @@ def search(
             step += n_steps
             is_ordered = few_features or order.is_worth_a_quench()
             if is_ordered:
-                W_cold, order = descent.quench(softening)
+                W_cold, order = descent.quench()
                 is_ordered = order.is_ordered(n)
                 schedule.slow_down(step)
-        if callback is not None and callback(Iterate(SEARCH, step, polar_near(descent.W), descent.l1, np.nan, limit)):
-            return end(Outcome.STOPPED, polar_near(descent.quench(softening)[0]))
+        if callback is not None:
+            W_now = polar_near(descent.W if bath is None else W_cold)
+            if callback(Iterate(SEARCH, step, W_now, _l1(problem.X, W_now), np.nan, limit)):
+                return end(Outcome.STOPPED, polar_near(descent.quench()[0]) if bath is None else W_now)
         if is_ordered:
             if problem.complete or not few_features:
                 some = problem.X if n <= 64 else problem.X[: max(_ROWS_TO_UNMIX[0] * n, _ROWS_TO_UNMIX[1])]
@@ -314,19 +315,19 @@ def search(
                 return end(Outcome.CERTIFIED, components, certificate)
             if answers.is_enough:
                 break
-            if certificate.has_zeros:
-                pass
-            elif problem.adopt(components):
+            if not certificate.has_zeros and problem.adopt(components):
                 descent = Descent(problem.X, np.eye(n), np.random.default_rng([seed, 1, step]))
-                answers.exact_atom = True
-            elif bath is None and answers.is_noisy(W_cold):
+                bath = None if bath is None else HeatBath(problem.X, np.eye(n), seed)
+                answers.exact_atom, answers.quenched = True, None  # which was in the old coordinates
+                W_cold = np.eye(n)
+            elif not certificate.has_zeros and bath is None and answers.is_noisy(W_cold):
                 return end(Outcome.NOISY, polar_near(W_cold))
         if step >= first_rows and not has_grown:
             has_grown = True
             if problem.draw(options.rows_per_feature[1]):
                 descent.set_rows(problem.X)
         if step >= limit and limit < with_atom:
-            W_test = descent.quench(softening)[0] if bath is None else W_cold
+            W_test = descent.quench()[0] if bath is None else W_cold
             limit = with_atom if answers.look_for_exact_atom(W_test) else limit
         if bath is None and few_features and step >= _PHASE and len(problem.X) < _FEW_ROWS * n:
             bath = HeatBath(problem.X, polar_near(descent.W), seed)
@@ -336,4 +337,4 @@ def search(
     best = answers.best()
     if best is not None:
         return end(Outcome.SETTLED, *best)
-    return end(Outcome.LOST, polar_near(descent.quench(_SIGN)[0] if answers.quenched is None else answers.quenched))
+    return end(Outcome.LOST, polar_near(descent.quench()[0] if answers.quenched is None else answers.quenched))

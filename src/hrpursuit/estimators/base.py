@@ -286,7 +286,7 @@ class SquareDictionary(DictionaryEstimator):
         levels = zero_levels(sample, units)
         offset = self._offset(rows.dtype)
         if units is not None or offset is not None:
-            rows = MappedRows(rows, None if units is None else np.diag(1 / units), offset)
+            rows = MappedRows(rows, None if units is None else 1 / units, offset)
         for level in levels:
             certificate = certify(rows, B, level, orthogonal=not complete)
             if certificate:

@@ -87,7 +87,9 @@ def check_dict_init(
     return W
 
 
-def check_full_rank(G: Array, sample: Array, names: Sequence[str] | np.ndarray | None) -> None:
+def check_full_rank(
+    G: Array, sample: Array, names: Sequence[str] | np.ndarray | None, dead_means: str = "always zero"
+) -> None:
     """A complete dictionary needs features that are linearly independent over all rows (G = X^T X); name those that are
     not. The sample only tells which of these are constant.
     """
@@ -95,7 +97,7 @@ def check_full_rank(G: Array, sample: Array, names: Sequence[str] | np.ndarray |
     label = (lambda i: repr(str(names[i]))) if names is not None else str
     dead = np.flatnonzero(scale == 0)
     if len(dead):
-        _raise_rank(f"always zero: {_list(dead, label)}")
+        _raise_rank(f"{dead_means}: {_list(dead, label)}")
     correlation = G / np.outer(scale, scale)
     values, V = np.linalg.eigh(correlation)
     tol = len(G) * float(np.finfo(sample.dtype).eps)

@@ -9,7 +9,6 @@ from functools import lru_cache
 import numpy as np
 
 from hrpursuit.core.certificate import certify_codes
-from hrpursuit.core.certificate_kernels import pair_sums
 from hrpursuit.core.coding import keep_largest
 from hrpursuit.core.free_atoms import update_atoms
 from hrpursuit.core.masked import GapTable, masked_codes
@@ -23,11 +22,11 @@ _PATIENCE = 2.0  # seconds; reading the kernels from the cache on disk takes les
 def _run_all_kernels() -> None:
     rng = np.random.default_rng(0)
     X, W = rng.standard_normal((12, 3)), np.eye(3)
-    Descent(X, W, rng).quench(0.1)
+    Descent(X, W, rng).quench()
     unmix_pairs(X.copy(), W.copy(), np.array([[0, 1]]))
     polish_orthogonal(X, W, 0.0)
-    certify_codes(X, np.full(12, 3.0), np.ones(3), orthogonal=True)
-    pair_sums(X, np.zeros(12), np.ones(3))
+    zeros = X * (rng.random(X.shape) < 0.5)
+    certify_codes(zeros, np.full(12, 1e-9), np.ones(3), orthogonal=True)
     for dtype in (np.float64, np.float32):
         keep_largest(X.astype(dtype), 1)
 
@@ -51,7 +50,7 @@ def announced(what: str, how_long: str) -> Iterator[None]:
 
 @lru_cache(maxsize=1)
 def compile_kernels() -> None:
-    """Run every compiled kernel once on a tiny problem; later processes read the cache on disk."""
+    """Run the kernels that every fit needs once on a tiny problem; later processes read the cache on disk."""
     with announced("kernels", "some ten seconds"):
         _run_all_kernels()
 

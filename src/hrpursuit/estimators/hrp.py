@@ -31,10 +31,12 @@ from hrpursuit.estimators.checks import (
 )
 from hrpursuit.estimators.learning import learn
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
-from hrpursuit.rows import ArrayRows
+from hrpursuit.rows import ArrayRows, MappedRows
 from hrpursuit.schemes.free import T0_FREE
 from hrpursuit.schemes.gaps import T0_GAPS
 from hrpursuit.schemes.stages import Stage
+
+_ROUNDING = 1e-20  # share of its square that a constant feature leaves when its mean is taken off
 
 
 def centred_codes_block(X: Array, intercept: Array, *args: Any) -> Array:
@@ -66,7 +68,7 @@ class HRP(SquareDictionary):
     fit_intercept : bool, default=False
         Whether the samples have an unknown offset, which is learned as well: X = codes @ components_ + intercept_.
         Exactly sparse samples give it exactly, from differences of samples, which have none; the codes of these are
-        about twice as dense. For other samples it is their mean.
+        about twice as dense. For other samples it is their mean, with gaps that of the observed entries.
     n_init : int, default=1
         Runs of the whole fit from different random starts. A certified one ends the runs. Else the one is kept that
         is likeliest, or where no likelihood was maximised has the lowest l1 norm; with `n_nonzero_coefs` and
@@ -267,9 +269,13 @@ class HRP(SquareDictionary):
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
         complete = self.dictionary == "complete"
         if complete and not self._has_free_atoms:
-            offset = mean(rows) if self.fit_intercept else np.zeros(rows.n_features)
-            G = gram(rows) - n_samples * np.outer(offset, offset)
-            check_full_rank(G, sample, getattr(rows, "feature_names", None))
+            G = gram(rows)
+            if self.fit_intercept:
+                centred = gram(MappedRows(rows, None, mean(rows)))
+                varies = np.diag(centred) > _ROUNDING * np.diag(G)
+                G = centred * np.outer(varies, varies)
+            dead = "constant" if self.fit_intercept else "always zero"
+            check_full_rank(G, sample, getattr(rows, "feature_names", None), dead)
         learned, stages = learn(
             rows,
             scheme=self.scheme,

@@ -70,8 +70,8 @@ def learn(
     sample: Array,
     X_gaps: Array | None = None,
 ) -> tuple[Learned, list[Stage]]:
-    """Run the scheme up to `n_init` times and keep the certified run, else the one with the lowest l1 norm; with
-    `n_nonzero` the one with the lowest reconstruction error.
+    """Run the scheme up to `n_init` times and keep the certified run, else the likeliest or, where no likelihood was
+    maximised, the one with the lowest l1 norm; with `n_nonzero` the one with the lowest reconstruction error.
 
     `free` atoms need `n_nonzero`. `sample` is what `ordering_sample` gave for the rows. `X_gaps` are the rows with the
     gaps that `rows` has filled: with `n_nonzero` the fit ends with an alternation that leaves these out.
@@ -84,7 +84,7 @@ def learn(
     best: tuple[Learned, list[Stage]] | None = None
     with Team(n_threads(n_jobs, rows.n_features)) as team:
         for seed in draw_seeds(random_state, n_init):
-            setup = Setup(options, max_iter, tol, seed, team, stopper, StageLog(on_stage))
+            setup = Setup(options, seed, team, stopper, StageLog(on_stage))
             if scheme == "paper":
                 learned = paper_scheme(
                     rows, dict_init, complete=complete, offset=offset, max_iter=max_iter, tol=tol, seed=seed,

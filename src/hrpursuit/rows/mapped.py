@@ -12,7 +12,9 @@ from hrpursuit.core.protocols import Array, Rows, Where
 def _mapped(X: Array, A: Array | None, offset: Array | None) -> Array:
     if offset is not None:
         X = X - offset
-    return X if A is None else X @ A
+    if A is None:
+        return X
+    return X * A if A.ndim == 1 else X @ A
 
 
 @dataclass(frozen=True)
@@ -42,14 +44,17 @@ class _OfMap:
 
 
 class MappedRows:
-    """The rows of `source`, less `offset`, times A, where these are given; computed block by block."""
+    """The rows of `source`, less `offset`, times A, where these are given; computed block by block.
+
+    A is a matrix, or the diagonal of one.
+    """
 
     def __init__(self, source: Rows, A: Array | None, offset: Array | None = None) -> None:
         self.source = source
         self.A = None if A is None else A.astype(source.dtype, copy=False)
         self.offset = None if offset is None else offset.astype(source.dtype, copy=False)
         self.n_samples = source.n_samples
-        self.n_features = source.n_features if A is None else A.shape[1]
+        self.n_features = source.n_features if A is None else A.shape[-1]
         self.dtype = source.dtype
 
     def blocks(self) -> Iterator[Array]:

@@ -36,7 +36,8 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
             if offset == sample.offset and certificate:
                 return B, None  # atoms of very different strength, which whitening makes equal
             complete = False
-        return None, _advice(complete and not sample.complete, offset and not sample.offset)
+        if complete > sample.complete or offset > sample.offset:
+            return None, _advice(complete > sample.complete, offset > sample.offset)
     return None, None
 
 

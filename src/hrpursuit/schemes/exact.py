@@ -68,7 +68,10 @@ def exact_scheme(
     if not is_exact and not setup.stopper.stopped:
         starts = [B, sample.encoding(W)] if warm else [B]
         finished, cost = _finish(sample.all_rows(intercept), starts, complete, found.outcome is Outcome.LOST, setup)
-        B = finished if sample.is_sound(finished) else B  # a few rows can be fitted by nearly singular matrices
+        if sample.is_sound(finished):
+            B = finished
+        else:  # a few rows can be fitted by nearly singular matrices
+            cost = None
     components, encoder = sample.dictionary(B)
     centred = rows if intercept is None else MappedRows(rows, None, intercept)
     if n_nonzero is not None and not complete and not setup.stopper.stopped:

@@ -157,7 +157,7 @@ def _free_scheme(rows: Rows, dict_init: Array | None, n_nonzero: int, setup: Set
     complete = _complete_start(rows, dict_init, setup)
     if complete is not None:
         if X_gaps is None and _is_exact(rows, complete, n_nonzero):
-            return replace(complete, error=0.0)
+            return replace(complete, error=0.0, objective=l1_per_row(rows, complete.encoder.T))
         starts.append(complete.components)
     if not stopper.stopped:
         start = None if dict_init is None else polar(dict_init)

@@ -18,8 +18,6 @@ class Setup:
     """What the exact scheme is run with."""
 
     options: HRPOptions
-    max_iter: int
-    tol: float
     seed: int
     team: Team
     stopper: Stopper

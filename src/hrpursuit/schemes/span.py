@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Rows
 
 _RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest, below which the singular values decide
@@ -26,6 +27,7 @@ class IsAlong:
 def missing_directions(X: Array) -> Array:
     """Orthonormal columns that span what the rows of X do not."""
     n = X.shape[1]
+    X = normalize_rows(X)  # or one huge row would hide what the others span
     gram = X.T @ X
     values = np.linalg.eigvalsh(gram)
     if len(X) >= n and values[0] > _RANK_TOL * values[-1]:

@@ -28,7 +28,10 @@ _MOST_ENTRIES = 20_000_000  # of the rows to whiten by
 _ROWS_TO_POLISH = 5, 600  # per feature, and at least; from 64 features on, where the polish takes the time
 _MORE_CONDITION = 1e3  # times that of the whitening: the worst condition of an encoding matrix that is gone on with
 _FEWEST_TO_CERTIFY, _LEAST_ROWS = 25, 3  # rows, and per feature: with fewer the true dictionary is not the sparsest
-_MOSTLY_DISTINCT = 0.8  # share of distinct rows from which on copies stay: with an offset a row of zero codes is one
+#: Share of distinct rows from which on copies stay: with an offset, rows whose codes are all zero are equal to each
+#: other, so that a few copies are no reason to drop rows.
+_MOSTLY_DISTINCT = 0.8
+_OUTSIDE = 1e-8  # norm of what an atom has in the span of the data, below which it has nothing
 _COARSE = 0.1  # rows whose zero level exceeds this share of their rms say nothing
 
 
@@ -105,18 +108,20 @@ class WorkingSample:
         if len(X) == 0:
             return
         if self.complete:
-            scaled = MappedRows(self._rows, np.diag(1 / self.units))
+            scaled = MappedRows(self._rows, 1 / self.units)
             self._pool = spanning(scaled, X / self.units, self._levels[0].floor, fixed=self.offset)[0]
             self._P = whitening_of(self._pool)
             self._worst_condition = _MORE_CONDITION * float(np.linalg.cond(self._P))
         else:
-            X, self.missing = spanning(self._rows, X, self._levels[0].floor, fixed=self.offset)
-            self.span = missing_directions(self.missing.T) if self.missing.shape[1] else None
+            if len(self.X) == 0:  # a larger sample is searched in the same coordinates
+                X, self.missing = spanning(self._rows, X, self._levels[0].floor, fixed=self.offset)
+                self.span = missing_directions(self.missing.T) if self.missing.shape[1] else None
             self._pool = X if self.span is None else X @ self.span
         self.rank = self._pool.shape[1]
 
     def _take(self, n_rows: int) -> bool:
-        if n_rows <= len(self.X):
+        n_before = len(self.X)
+        if n_rows <= n_before:
             return False
         self._plain = self._pool[:n_rows] if self.complete else self._pool
         self.levels = [level.of_rows(self._plain) for level in self._levels]
@@ -124,7 +129,7 @@ class WorkingSample:
         keep = np.flatnonzero(self.levels[0] < _COARSE)
         if len(keep) < len(self.X):
             self.X, self._plain, self.levels = self.X[keep], self._plain[keep], [level[keep] for level in self.levels]
-        return len(self.X) > 0
+        return len(self.X) > n_before
 
     def _normalize(self) -> None:
         """Rows of unit mean square in the coordinates of the search; those of the polish divided alike."""
@@ -147,21 +152,24 @@ class WorkingSample:
         """
         n_few, n = max(_ROWS_TO_POLISH[0] * self.rank, _ROWS_TO_POLISH[1]), len(self.X)
         few = slice(None) if self.rank <= 64 or n <= n_few else slice(n_few)
-        for level in self.levels:
+        for known, level in zip(self._levels, self.levels, strict=True):
             if self.complete:
                 B, certificate = settle_complete(self._plain[few], self.encoding(W), level[few])
                 if not self.is_sound(B):
                     return self.encoding(W), unchecked(self.rank)  # two atoms have become one
             else:
                 B, certificate = settle_orthogonal(self._plain[few], W, level[few])
-            if certificate and few.stop is not None:
+            if certificate.has_zeros and few.stop is not None:
                 certificate = self._check(B, level)  # of all rows of the sample
+            certificate = replace(certificate, zero_level=known.floor)
             if certificate.has_zeros:
                 break
         return B, certificate
 
     def is_sound(self, B: Array) -> bool:
         """Whether an encoding matrix is finite and not nearly singular, for data of this condition."""
+        if not np.isfinite(B).all():
+            return False
         return not self.complete or bool(np.linalg.cond(normalize_rows(B)) < self._worst_condition)
 
     def adopt(self, components: Array) -> bool:
@@ -173,7 +181,7 @@ class WorkingSample:
         S = self._plain @ components.T
         zeros = count_zeros(S, self.levels[-1], np.linalg.norm(components, axis=1))[1]
         rms = np.sqrt(np.mean(S * S, axis=0))
-        if not ((zeros >= self.rank).any() and rms.min() > 0):
+        if not ((zeros >= self.rank).any() and rms.min() > 0 and np.isfinite(rms).all()):
             return False
         scaled = components / rms[:, None]
         if not np.linalg.cond(scaled) < self._worst_condition:
@@ -200,11 +208,11 @@ class WorkingSample:
         if intercept is not None:
             plain = self._in_polish(np.asarray(self.raw - intercept, dtype=np.float64))
             all_levels = [level.of_rows(plain) for level in self._levels]
-        for levels in all_levels:
-            certificate = self._check(B, levels, plain)
+        for known, levels in zip(self._levels, all_levels, strict=True):
+            certificate = replace(self._check(B, levels, plain), zero_level=known.floor)
             if certificate:
                 break
-        return replace(certificate, zero_level=self._levels[0].floor if certificate.n_rows else 0.0)
+        return certificate
 
     def _check(self, B: Array, levels: Array, plain: Array | None = None) -> Certificate:
         S = (self._plain if plain is None else plain) @ B.T
@@ -239,7 +247,10 @@ class WorkingSample:
         """Rows of the encoding matrix for atoms in the coordinates of the data."""
         if self.complete:
             return np.linalg.inv(components).T * self.units
-        return components if self.span is None else components @ self.span
+        if self.span is None:
+            return components
+        B = components @ self.span
+        return np.where(np.linalg.norm(B, axis=1, keepdims=True) > _OUTSIDE, B, 0.0)
 
     def offset_row(self, B: Array) -> Array:
         """The offset of the rows: where the codes of each column pile up, in the coordinates of the data."""
@@ -260,7 +271,7 @@ class WorkingSample:
 
     def all_rows(self, intercept: Array | None = None) -> Rows:
         """All rows of the data in the coordinates of the polish, less an offset."""
-        A = np.diag(1 / self.units) if self.complete else self.span
+        A = 1 / self.units if self.complete else self.span
         return self._rows if A is None and intercept is None else MappedRows(self._rows, A, intercept)
 
     def l1_of_data(self, encoder: Array, intercept: Array | None = None) -> float:

@@ -5,8 +5,6 @@ It moves on at fixed numbers of rows (`OnlineSettings.rows_until_step`), so that
 stream was cut into batches.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
@@ -200,7 +198,7 @@ def _resolve_doubt(state: OnlineState, found: Found) -> None:
 
 def _learn(state: OnlineState, found: Found) -> None:
     """Go on with what a search has found, in the mode that it calls for."""
-    state.certificate = found.certificate
+    state.certificate = found.certificate if found.is_exact else unchecked(state.settings.n_features)
     if found.outcome is Outcome.LOST and state.n_learned > 0:
         state.mode, state.trial, state.has_trial = "dense", found.coder, True
         begin_dense(state)
@@ -266,5 +264,4 @@ def _replace_dictionary(state: OnlineState, coder: Array) -> None:
     order = linear_sum_assignment(-np.abs(cosines))[1]
     flip = np.where(cosines[np.arange(len(order)), order] < 0, -1.0, 1.0)
     state.coder = coder[:, order] * flip
-    place, pairs = np.argsort(order), state.certificate
-    state.certificate = replace(pairs, unstationary=place[pairs.unstationary], entangled=place[pairs.entangled])
+    state.certificate = state.certificate.reordered(order)

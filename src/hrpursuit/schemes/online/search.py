@@ -1,6 +1,6 @@
 """Search on the window of the online learner."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -84,7 +84,7 @@ def search_window(state: OnlineState, patience: int | None, *, warm: bool) -> Fo
     if not sample.draw(options.rows_per_feature[0]):
         return None
     present = unit_atoms(state.coder, state.settings.complete)[0]
-    setup = Setup(options, 50, 1e-4, seed, Team(1), Stopper(None), StageLog())
+    setup = Setup(options, seed, Team(1), Stopper(None), StageLog())
     found = run_search(sample, sample.start(present), warm and sample.span is None, setup)
     outcome, B = found.outcome, found.components
     if outcome not in EXACT:
@@ -97,7 +97,10 @@ def search_window(state: OnlineState, patience: int | None, *, warm: bool) -> Fo
             return None
         codes = state.held @ encoder
         encoder = encoder / np.sqrt(np.maximum(np.mean(codes * codes, axis=0), np.finfo(float).tiny))
-    return Found(outcome, encoder.copy(), sample.check(B))
+    certificate = sample.check(B)
+    stretch = np.linalg.norm(encoder * sample.units[:, None], axis=0) / np.linalg.norm(encoder, axis=0)
+    certificate = replace(certificate, zero_level=certificate.zero_level * float(stretch.max()))  # in data units
+    return Found(outcome, encoder.copy(), certificate)
 
 
 def _greedy(X: Array, W: Array) -> Array:
