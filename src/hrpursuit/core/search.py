@@ -27,7 +27,7 @@ SEARCH = "search"
 _TURN, _MOMENTUM = 0.3, 0.65
 _HEAT = 0.054  # a batch has m / (1 + _HEAT m / n_features) of the m rows: the fewer, the hotter
 _SIGN, _SOFTENING = -1.0, 0.1  # the two scores of `descend`: of the l1 norm, and of sqrt|s|, which prefers fewer codes
-_PHASE = 500  # steps with the l1 norm, before phases of as many with either score take turns
+_PHASE = 500  # steps with one score before the other takes its turn; the l1 norm is first
 _FEW_FEATURES = 32  # up to here a quench is cheaper than a wrong decision, so quench at every look
 _TINY = 8  # up to here codes of rows of unit norm are flat even when they are right: settle after every quench
 _FEW_ROWS = 8  # rows per feature below which, for few features, the heat bath finds what descent does not
@@ -159,7 +159,7 @@ class Schedule:
         self.n_steps = look_every or (16 if self._few else 8)  # until the next look
 
     def softening(self, step: int) -> float:
-        return _SIGN if step < _PHASE or (step // _PHASE) % 2 else _SOFTENING
+        return _SOFTENING if (step // _PHASE) % 2 else _SIGN
 
     def slow_down(self, step: int) -> None:
         """After a quench that led nowhere."""
@@ -321,7 +321,7 @@ def search(
                 answers.exact_atom, answers.quenched = True, None  # which was in the old coordinates
                 W_cold = np.eye(n)
             elif not certificate.has_zeros and bath is None and answers.is_noisy(W_cold):
-                return end(Outcome.NOISY, polar_near(W_cold))
+                return end(Outcome.NOISY, polar_near(unmix_small(problem.X, W_cold)))
         if step >= first_rows and not has_grown:
             has_grown = True
             if problem.draw(options.rows_per_feature[1]):

@@ -98,7 +98,7 @@ def learn(
             else:
                 learned = exact_scheme(
                     rows, dict_init, complete=complete, offset=offset, n_nonzero=n_nonzero, setup=setup,
-                    first=sample, diagnosed=X_gaps is None,
+                    first=sample, diagnosed=n_nonzero is None and X_gaps is None,
                 )  # fmt: skip
                 if X_gaps is not None and n_nonzero is not None and not stopper.stopped:
                     with one_blas_thread():

@@ -26,6 +26,7 @@ from hrpursuit.schemes.stages import Stopper
 
 _SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE = 5000, 100  # Newton steps begin on the larger of the two
 _STEPS_ON_SAMPLE, _STEPS_ON_ALL = 30, 4
+_FIRST_STEPS = 6  # after which codes that are dependent are not worth more
 _EM_ROWS, _EM_ROWS_PER_FEATURE = 1000, 20
 _EM_STEPS_ON_SAMPLE, _EM_STEPS_ON_ALL = 20, 5
 _FIXED_POINT_STEPS, _FIXED_POINT_TOL = 30, 1e-2
@@ -166,6 +167,14 @@ def _likeliest_on_all(
     return _Likeliest(encoder, best.n_iter + fit.n_iter, max(values[:-1]), value)
 
 
+def _look_dependent(data: _Evidence, start: Array, *, orthogonal: bool, stopper: Stopper) -> bool:
+    """Whether the codes are dependent already after a few Newton steps from the first start."""
+    fit = maximize_likelihood(
+        data.rows, start, orthogonal=orthogonal, max_iter=_FIRST_STEPS, sample=data.sample, callback=stopper.callback
+    )
+    return not stopper.stopped and not codes_are_independent(data.sample @ fit.encoder.T)
+
+
 def finish_orthogonal(
     rows: Rows,
     starts: list[Array],
@@ -199,6 +208,8 @@ def finish_orthogonal(
     if len(data.sample) == 0:
         return Finished(starts[0], starts[0].T, 0, 0.0, 0.0, MAXIMUM_LIKELIHOOD)
     stopper = Stopper(callback)
+    if _look_dependent(data, starts[0], orthogonal=True, stopper=stopper):
+        return finish_l1(rows, starts, seed=seed, team=team, callback=callback)
     best = _likeliest_on_sample(data, starts, orthogonal=True, lost=lost, seed=seed, stopper=stopper)
     if not stopper.stopped and not codes_are_independent(data.sample @ best.encoder.T):
         return finish_l1(rows, [*starts, best.encoder], seed=seed, team=team, callback=callback)

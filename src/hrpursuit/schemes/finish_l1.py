@@ -14,7 +14,7 @@ from hrpursuit.schemes.stages import Stopper
 
 GREEDY_PLANES = "greedy planes"
 _FEW_ROWS_PER_FEATURE, _MANY_ROWS_PER_FEATURE = 30, 300  # of the samples that starts are compared and refined on
-_STAGE_ONE_STEPS, _STAGE_ONE_TOL = 100, 1e-4
+_STAGE_ONE_STEPS, _STAGE_ONE_TOL = 30, 1e-4
 _FEW_SWEEPS, _MANY_SWEEPS = 4, 6  # greedy sweeps on the two samples
 _FINE_STEP, _FINE_STEPS = 0.04, 30  # of Stage Two after greedy sweeps: step size for data of unit rms, and steps
 
