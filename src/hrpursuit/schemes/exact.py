@@ -56,7 +56,9 @@ def exact_scheme(
         if not sample.draw(setup.options.rows_per_feature[0]):
             return _nothing_but_zeros(rows, dict_init, offset)
         W = random_start(sample, setup.seed) if dict_init is None else sample.start(dict_init)
-        found, advice = _search(rows, sample, W, warm, setup, diagnosed)
+        first_steps, few, _ = setup.options.limits(sample.rank)
+        few = few if n_nonzero is None else max(first_steps, few // 2)  # a fixed number of codes seldom is exact
+        found, advice = _search(rows, sample, W, warm, setup, diagnosed, (first_steps, few, 2 * few))
     is_exact = found.outcome in EXACT
     B, certificate = found.components, None if offset else found.certificate
     if not is_exact:
@@ -98,11 +100,18 @@ def _finish(rows: Rows, starts: list[Array], complete: bool, lost: bool, setup: 
 
 
 def _search(
-    rows: Rows, sample: WorkingSample, W: Array, warm: bool, setup: Setup, diagnosed: bool
+    rows: Rows,
+    sample: WorkingSample,
+    W: Array,
+    warm: bool,
+    setup: Setup,
+    diagnosed: bool,
+    patience: tuple[int, int, int],
 ) -> tuple[SearchResult, str | None]:
-    """Search; where that fails, find out why, before the search goes on for longer if it has seen exact atoms."""
-    first, few, _ = setup.options.limits(sample.rank)
-    found = run_search(sample, W, warm, setup, patience=(first, few, 2 * few))
+    """Search with some patience; where that fails, find out why, before the search goes on for longer if it has seen
+    exact atoms.
+    """
+    found = run_search(sample, W, warm, setup, patience=patience)
     if found.outcome in (*EXACT, Outcome.STOPPED):
         return found, None
     if diagnosed:
