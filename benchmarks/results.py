@@ -86,7 +86,7 @@ class Results:
 
     def record(self) -> dict[str, Any]:
         """All that is written, in this order."""
-        commit, changed = checkout()
+        commit, changed = self._checkout
         return {
             "benchmark": self.name,
             "command": self.command,
@@ -104,6 +104,7 @@ class Results:
     def __enter__(self) -> "Results":
         describe_machine()
         self._start = time.perf_counter()
+        self._checkout = checkout()  # now, not at the end: it may move on while this runs
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
