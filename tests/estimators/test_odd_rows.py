@@ -107,3 +107,13 @@ def test_rounded_rows_are_not_searched_for_long():
     X = make_sparse_coded(300, 20, sparsity=0.2, random_state=0)[0]
     found = HRP(random_state=0).fit(np.round(10 * X))
     assert sum(stage.n_iter for stage in found.stages_ if stage.name == "search") < 10_000
+
+
+@pytest.mark.parametrize("settings", [{}, {"fit_intercept": True}, {"n_nonzero_coefs": 1}])
+def test_rows_of_very_different_size_do_not_overflow(settings):
+    """Squares of the small rows vanished: division by zero, and units of densities that overflowed."""
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = 10.0 ** rng.uniform(-150, 80, (8, 3)) * rng.choice([-1, 0, 1], (8, 3))
+        found = HRP(random_state=0, **settings).fit(X)
+        assert_allclose(found.components_ @ found.components_.T, np.eye(3), atol=1e-12)

@@ -95,11 +95,13 @@ def orthogonal_step(products: Array, derivatives: Array, squares: Array, units: 
 
     Also the slope of the log-likelihood per row along it, which is twice the gain of a quadratic model.
     """
-    gradient = products * (units / units[:, None])
-    own = np.diag(products)
-    h = np.outer(derivatives / units**2, squares * units**2)
-    curvature = np.maximum(h + h.T - own[:, None] - own, _LEAST_CURVATURE)
-    step = _finite((gradient.T - gradient) / curvature)
+    with np.errstate(over="ignore", invalid="ignore"):  # units that are too far apart give no step
+        ratio = units / units[:, None]
+        gradient = products * ratio
+        own = np.diag(products)
+        h = np.outer(derivatives, squares) * ratio**2
+        curvature = np.maximum(h + h.T - own[:, None] - own, _LEAST_CURVATURE)
+        step = _finite((gradient.T - gradient) / curvature)
     return step, -float(np.vdot(gradient, step))
 
 

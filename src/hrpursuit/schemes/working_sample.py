@@ -31,6 +31,7 @@ _FEWEST_TO_CERTIFY, _LEAST_ROWS = 25, 3  # rows, and per feature: with fewer the
 #: Share of distinct rows from which on copies stay: with an offset, rows whose codes are all zero are equal to each
 #: other, so that a few copies are no reason to drop rows.
 _MOSTLY_DISTINCT = 0.8
+_VANISHING = 1e-100  # magnitude of a row, relative to the largest one, that is as good as zero
 _OUTSIDE = 1e-8  # norm of what an atom has in the span of the data, below which it has nothing
 _COARSE = 0.1  # rows whose zero level exceeds this share of their rms say nothing
 
@@ -109,14 +110,14 @@ class WorkingSample:
             return
         if self.complete:
             scaled = MappedRows(self._rows, 1 / self.units)
-            self._pool = spanning(scaled, X / self.units, self._levels[0].floor, fixed=self.offset)[0]
+            self._pool = _not_vanishing(spanning(scaled, X / self.units, self._levels[0].floor, fixed=self.offset)[0])
             self._P = whitening_of(self._pool)
             self._worst_condition = _MORE_CONDITION * float(np.linalg.cond(self._P))
         else:
             if len(self.X) == 0:  # a larger sample is searched in the same coordinates
                 X, self.missing = spanning(self._rows, X, self._levels[0].floor, fixed=self.offset)
                 self.span = missing_directions(self.missing.T) if self.missing.shape[1] else None
-            self._pool = X if self.span is None else X @ self.span
+            self._pool = _not_vanishing(X if self.span is None else X @ self.span)
         self.rank = self._pool.shape[1]
 
     def _take(self, n_rows: int) -> bool:
@@ -134,7 +135,8 @@ class WorkingSample:
     def _normalize(self) -> None:
         """Rows of unit mean square in the coordinates of the search; those of the polish divided alike."""
         X = self._plain @ self._P if self.complete else self._plain
-        scales = 1 / np.sqrt(np.einsum("ij,ij->i", X, X) / self.rank)
+        squares = np.einsum("ij,ij->i", X, X) / self.rank
+        scales = 1 / np.sqrt(np.maximum(squares, np.finfo(float).tiny))
         self.X = X * scales[:, None]
         self._plain = self._plain * scales[:, None] if self.complete else self.X
         self.levels = [level * scales for level in self.levels]
@@ -278,6 +280,13 @@ class WorkingSample:
         """l1 norm of the codes per row of the sample, in the unit of the data."""
         X = self.raw if intercept is None else self.raw - intercept
         return float(np.abs(X @ encoder).sum()) / max(1, len(X))
+
+
+def _not_vanishing(X: Array) -> Array:
+    """Rows without those so small beside the largest that their squares leave the range of double."""
+    largest = np.abs(X).max(axis=1)
+    keep = largest > _VANISHING * largest.max()
+    return X if keep.all() else X[keep]
 
 
 def mode(values: Array, width: float) -> float:
