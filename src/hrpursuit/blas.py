@@ -11,8 +11,9 @@ from threadpoolctl import ThreadpoolController
 
 
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
-    return ThreadpoolController()  # looks up all loaded libraries, which takes longer than a small fit
+def _libraries() -> list[Any]:
+    """The linear algebra libraries that are loaded; to look them up takes longer than a small fit."""
+    return ThreadpoolController().select(user_api="blas").lib_controllers
 
 
 class _SharedLimit:
@@ -21,19 +22,22 @@ class _SharedLimit:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._n_inside = 0
-        self._limiter: Any = None
+        self._before: list[tuple[Any, int]] = []
 
     def enter(self) -> None:
         with self._lock:
             if self._n_inside == 0:
-                self._limiter = _controller().limit(limits=1, user_api="blas")
+                self._before = [(library, library.num_threads) for library in _libraries()]
+                for library, _ in self._before:
+                    library.set_num_threads(1)
             self._n_inside += 1
 
     def leave(self) -> None:
         with self._lock:
             self._n_inside -= 1
             if self._n_inside == 0:
-                self._limiter.restore_original_limits()
+                for library, n_threads in self._before:
+                    library.set_num_threads(n_threads)
 
 
 _shared = _SharedLimit()

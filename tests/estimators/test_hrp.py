@@ -121,10 +121,13 @@ class TestAttributes:
         assert max(longest, default=0) < 1000
 
     def test_n_init_keeps_the_likeliest(self, rng):
-        X = rng.laplace(size=(150, 12))
-        likelihoods = [-HRP(n_init=n, random_state=0).fit(X).stages_[-1].objective_after for n in (1, 3, 6)]
-        assert np.all(np.diff(likelihoods) >= 0)
-        assert likelihoods[-1] > likelihoods[0]
+        gains = []
+        for _ in range(5):
+            X = rng.laplace(size=(150, 12))
+            likelihoods = [-HRP(n_init=n, random_state=0).fit(X).stages_[-1].objective_after for n in (1, 3, 6)]
+            assert np.all(np.diff(likelihoods) >= 0)
+            gains.append(likelihoods[-1] - likelihoods[0])
+        assert max(gains) > 1e-3
 
     def test_n_init_stops_at_a_certificate(self):
         X = make_sparse_coded(200, 12, sparsity=0.2, random_state=0)[0]

@@ -372,13 +372,16 @@ class TestStationaryStream:
             assert sparse(feed(online, X, size=500)) < 1.03 * batch
 
     def test_fixed_sparsity(self, rng):
-        X = rng.laplace(size=(12_000, 10))
-        batch, plain = HRP(2, random_state=0).fit(X), HRP(scheme="paper", random_state=0).fit(X)
-        plain.set_params(n_nonzero_coefs=2)
-        online = feed(MiniBatchHRP(2, random_state=0), X, size=500)
-        assert online.score(X) > 1.01 * batch.score(X)
-        assert online.score(X) > 1.001 * plain.score(X)  # which is as good, since Laplace codes suit both
-        assert np.count_nonzero(online.transform(X), axis=1).max() == 2
+        to_plain = []
+        for _ in range(5):
+            X = rng.laplace(size=(12_000, 10))
+            batch, plain = HRP(2, random_state=0).fit(X), HRP(scheme="paper", random_state=0).fit(X)
+            plain.set_params(n_nonzero_coefs=2)
+            online = feed(MiniBatchHRP(2, random_state=0), X, size=500)
+            assert online.score(X) > 1.02 * batch.score(X)
+            to_plain.append(online.score(X) / plain.score(X))
+            assert np.count_nonzero(online.transform(X), axis=1).max() == 2
+        assert np.median(to_plain) < 1.002  # Laplace codes suit both
 
     def test_drift_is_about_zero(self):
         kinds = (

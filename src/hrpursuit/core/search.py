@@ -226,9 +226,9 @@ class _Answers:
         self.quenched: Array | None = None
 
     def settle(self, W: Array) -> tuple[Array, Certificate]:
-        """Settle W and remember it if it has zeros everywhere."""
+        """Settle W, and remember the answer where it is not certified but has zeros everywhere."""
         components, certificate = self._problem.settle(W)
-        if certificate.has_zeros:
+        if certificate.has_zeros and not certificate:
             moves = len(certificate.unstationary) > 0
             entry = (moves, self._problem.l1(components), len(self._settled), components, certificate)
             self._settled.append(entry)

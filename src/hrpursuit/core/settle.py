@@ -22,20 +22,26 @@ def unmix_small(X: Array, W: Array) -> Array:
 
     Two mixed atoms keep their common zeros, and the polish does not tell them apart.
     """
-    moved = False
-    for _ in range(_UNMIX_ROUNDS):
-        S = X @ W.T
-        m, n = S.shape
-        small = (np.abs(S) < _SMALL * np.sqrt(np.mean(S * S, axis=0))).astype(np.float32)
-        p = small.mean(axis=0, dtype=np.float64)
-        spread = np.sqrt(m * np.outer(p * (1 - p), p * (1 - p)))
-        beyond = -_MARGIN * float(ndtri(_FALSE_ALARM / max(1, n * (n - 1) // 2))) * spread
-        pairs = np.argwhere(np.triu(small.T @ small - m * np.outer(p, p) > beyond, 1))
-        if not 0 < len(pairs) <= _MOST_PAIRS * n:
-            break
-        W, moved = W if moved else W.copy(), True
-        unmix_pairs(S, W, pairs)
-    return polar_near(W) if moved else W
+    S, unmixed = X @ W.T, W.copy()
+    for k in range(_UNMIX_ROUNDS):
+        pairs = _mixed_pairs(S)
+        if not 0 < len(pairs) <= _MOST_PAIRS * len(W):
+            return W if k == 0 else polar_near(unmixed)
+        unmix_pairs(S, unmixed, pairs)
+    return polar_near(unmixed)
+
+
+def _mixed_pairs(S: Array) -> Array:
+    """Pairs of code columns that share more small codes than independent columns would."""
+    m, n = S.shape
+    limits = _SMALL * np.sqrt(np.einsum("ij,ij->j", S, S) / m)
+    small = (np.abs(S) < limits).astype(np.float32)
+    common = small.T @ small
+    share = common.diagonal() / m
+    spread = np.sqrt(share * (1 - share))
+    beyond = -_MARGIN * float(ndtri(_FALSE_ALARM / max(1, n * (n - 1) // 2)))
+    excess = common - m * np.outer(share, share) > beyond * np.sqrt(m) * np.outer(spread, spread)
+    return np.argwhere(np.triu(excess, 1))
 
 
 def settle_orthogonal(X: Array, W: Array, levels: Array, n_repairs: int = 20) -> tuple[Array, Certificate]:

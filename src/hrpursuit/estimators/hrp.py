@@ -233,7 +233,7 @@ class HRP(SquareDictionary):
         rows = training_rows(self, X)
         with shown(rows, self.verbose):
             look_over(rows, bounded=True, gaps=True)
-            X_gaps = rows.X if isinstance(rows, ArrayRows) and has_gaps(rows.X) else None
+            X_gaps = rows.X if isinstance(rows, ArrayRows) and not rows.is_finite and has_gaps(rows.X) else None
             means = None
             if X_gaps is not None:
                 names = getattr(rows, "feature_names", None)
@@ -300,8 +300,10 @@ class HRP(SquareDictionary):
             sample=sample,
             X_gaps=X_gaps,
         )
+        if learned.intercept is not None:
+            sample = sample - learned.intercept
         intercept = np.zeros(rows.n_features) if learned.intercept is None else learned.intercept
-        order, flip = canonical_order(sample - intercept, learned.components, learned.encoder)
+        order, flip = canonical_order(sample, learned.components, learned.encoder)
         self.components_ = (learned.components[order] * flip[:, None]).astype(rows.dtype, copy=False)
         self.encoder_ = (learned.encoder[:, order] * flip).astype(rows.dtype, copy=False)
         self.intercept_ = (intercept if means is None else means).astype(rows.dtype, copy=False)

@@ -23,6 +23,16 @@ _IN_MEMORY = (
 )
 
 
+def _is_plain(X: Any) -> bool:
+    """Whether X is an array of finite floats, in which scikit-learn would find nothing to convert or to complain of.
+    Its checks take longer than the search of a small fit.
+    """
+    if type(X) is not np.ndarray or X.ndim != 2 or X.dtype not in FLOATS or min(X.shape) < 2:
+        return False
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(X.sum()))
+
+
 def _validated(model: Any, X: Any, gaps: bool, **options: Any) -> Array:
     """An array that scikit-learn has looked at; with NaN only where `gaps` are taken."""
     try:
@@ -44,6 +54,10 @@ def takes_gaps(model: Any) -> bool:
 
 def training_rows(model: Any, X: Any) -> Rows:
     """Rows to fit on; those that are not in memory are still to be surveyed."""
+    if _is_plain(X):
+        rows = ArrayRows(X, is_checked=True, is_finite=True)
+        remember_features(model, rows)
+        return rows
     if not is_outside_memory(X):
         X = _validated(model, X, takes_gaps(model), ensure_min_samples=2)
         return ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None), is_checked=True)

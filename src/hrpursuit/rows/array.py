@@ -20,7 +20,9 @@ class ArrayRows:
         Rows a block; None chooses by the number of features.
     feature_names : sequence of str or None, default=None
     is_checked : bool, default=False
-        Whether it is known that all entries are finite.
+        Whether it is known that all entries are finite, or gaps where these are taken.
+    is_finite : bool, default=False
+        Whether it is known that there are no gaps either.
     """
 
     def __init__(
@@ -29,6 +31,7 @@ class ArrayRows:
         block_size: int | None = None,
         feature_names: Sequence[str] | None = None,
         is_checked: bool = False,
+        is_finite: bool = False,
     ) -> None:
         self.X = X
         self.n_samples: int | None = X.shape[0]
@@ -36,7 +39,7 @@ class ArrayRows:
         self.dtype = X.dtype
         self.block_size = block_size or cache_sized(self.n_features, X.dtype)
         self.feature_names = feature_names
-        self.is_checked = is_checked
+        self.is_checked, self.is_finite = is_checked, is_finite
 
     def blocks(self) -> Iterator[Array]:
         for start in range(0, len(self.X), self.block_size):

@@ -42,7 +42,7 @@ def run_search(
     found = search(
         sample, W, options, setup.seed, warm=warm, has_exact_atom=has_exact_atom, callback=setup.stopper.callback
     )
-    after = _l1(sample.X, sample.searched(found.components, found.outcome in EXACT))
+    after = sample.l1(found.components) if found.outcome in EXACT else _l1(sample.X, found.components)
     shortfall = None
     if patience is None and found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
         shortfall = (

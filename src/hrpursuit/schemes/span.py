@@ -7,7 +7,7 @@ import numpy as np
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Rows
 
-_RANK_TOL = 1e-12  # of the eigenvalues of X^T X, relative to the largest, below which the singular values decide
+_SAFE_PIVOT = 1e-6  # of X^T X in its Cholesky factorisation, relative to the largest; below it singular values decide
 _DEAD = 1e-13  # singular value, relative to the largest, of a direction that the rows do not have
 _MOST_ROUNDS = 3  # of looking for rows along directions that a sample misses
 _OUTLIER, _TRIM_ROUNDS = 6.0, 4  # squared norm relative to the median beyond which a row is left out, and how often
@@ -28,13 +28,20 @@ def missing_directions(X: Array) -> Array:
     """Orthonormal columns that span what the rows of X do not."""
     n = X.shape[1]
     X = normalize_rows(X)  # or one huge row would hide what the others span
-    gram = X.T @ X
-    values = np.linalg.eigvalsh(gram)
-    if len(X) >= n and values[0] > _RANK_TOL * values[-1]:
+    if len(X) >= n and _has_full_rank(X.T @ X):
         return np.empty((n, 0))
     _, sizes, Vt = np.linalg.svd(np.linalg.qr(X, mode="r"))  # squares would hide what is 1e-8 of the rest
     rank = int(np.sum(sizes > _DEAD * max(X.shape) * sizes[0]))
     return Vt[rank:].T
+
+
+def _has_full_rank(gram: Array) -> bool:
+    """Whether this is plain to see; False where it takes a closer look."""
+    try:
+        pivots = np.diag(np.linalg.cholesky(gram))
+    except np.linalg.LinAlgError:
+        return False
+    return bool(pivots.min() ** 2 > _SAFE_PIVOT * pivots.max() ** 2)
 
 
 def spanning(rows: Rows, X: Array, level: float, *, fixed: bool) -> tuple[Array, Array]:

@@ -238,13 +238,6 @@ class WorkingSample:
         """Rows of the encoding matrix for an orthogonal dictionary of the search."""
         return W @ self._P.T if self.complete else W
 
-    def searched(self, components: Array, settled: bool) -> Array:
-        """A dictionary of the search, or a settled encoding matrix, as one for X: of codes of unit rms if complete."""
-        if not (settled and self.complete):
-            return components
-        B = components @ np.linalg.inv(self._P.T)
-        return B / np.sqrt(np.mean(np.square(self.X @ B.T), axis=0))[:, None]
-
     def encoding_of(self, components: Array) -> Array:
         """Rows of the encoding matrix for atoms in the coordinates of the data."""
         if self.complete:
