@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from hrpursuit.core.densities import column_units, fit_densities, histogram, score_sums
+from hrpursuit.core.densities import column_units, fit_densities, histogram, score_sums, shrunk_units
 from hrpursuit.core.density_kernels import EDGES, N_BINS
 
 COLUMNS = {
@@ -127,3 +127,32 @@ def test_units_ignore_a_few_outliers(rng):
     clean = column_units(S)
     S[:3] = 1e9
     assert_allclose(column_units(S), clean, rtol=0.1)
+
+
+def test_the_smooth_density_has_the_score_tanh(rng):
+    """But for columns that are sub-Gaussian, which keep theirs."""
+    S = codes(rng)
+    densities, Y = fitted(S)
+    smooth = densities.smoothed(histogram(Y))
+    ratios, _ = smooth.tables
+    inside = (EDGES[:-1] > 0.01) & (EDGES[:-1] < 8)
+    for j, name in enumerate(COLUMNS):
+        score = ratios[j, inside] * EDGES[:-1][inside]
+        if densities.is_sub_gaussian[j]:
+            assert name in ("uniform", "two points")
+            assert_allclose(score, densities.tables[0][j, inside] * EDGES[:-1][inside])
+        else:
+            assert_allclose(score, np.tanh(EDGES[:-1][inside]), atol=0.02)
+    log_cosh = np.mean(np.log(np.cosh(S[:, 1] / smooth.units[1])))
+    assert smooth.log_likelihood[1] == pytest.approx(-np.log(np.pi * smooth.units[1]) - log_cosh, abs=0.01)
+
+
+def test_units_shrink_to_their_mean_where_they_differ_by_chance(rng):
+    for n, most in ((100, 0.5), (10_000, 0.5)):
+        units = column_units(rng.laplace(size=(n, 30)))
+        shrunk = shrunk_units(units, n)
+        assert np.std(np.log(shrunk)) < most * np.std(np.log(units))
+    different = column_units(rng.laplace(size=(100, 30)) * np.geomspace(1, 100, 30))
+    assert_allclose(shrunk_units(different, 100), different, rtol=0.05)
+    different[3] = 0
+    assert shrunk_units(different, 100)[3] == 0

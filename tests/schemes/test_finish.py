@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
-from hrpursuit.core.likelihood import MAXIMUM_LIKELIHOOD, log_likelihoods
+from hrpursuit.core.likelihood import MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD, log_likelihoods, maximize_likelihood
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.spike_slab import SPIKE_AND_SLAB
 from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.estimators import HRP
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.finish import codes_are_independent, finish_complete, finish_orthogonal
@@ -164,3 +165,37 @@ def test_awkward_data_gives_a_finite_dictionary(finish, X):
     assert np.isfinite(done.encoder).all()
     assert_allclose(np.linalg.norm(done.components, axis=1), 1, atol=1e-9)
     assert done.objective_after >= done.objective_before or done.method == GREEDY_PLANES
+
+
+class TestTooFewRows:
+    """Densities that are fitted to chance make the error larger than a smooth density does."""
+
+    @staticmethod
+    def noisy(snr_db, seed, dictionary="orthogonal"):
+        kind = {"sparsity": 0.2, "snr_db": snr_db, "dictionary": dictionary}
+        X, _, truth = make_sparse_coded(200, 20, random_state=seed, **kind)
+        return X, truth, HRP(dictionary=dictionary, random_state=0).fit(X)
+
+    def test_a_smooth_density_is_better_at_0_db(self):
+        errors = []
+        for seed in range(5):
+            X, truth, model = self.noisy(0, seed)
+            assert model.stages_[-1].name == SMOOTH_LIKELIHOOD
+            fitted = maximize_likelihood(ArrayRows(X), model.components_, orthogonal=True)
+            errors.append([dictionary_error(W, truth) for W in (model.components_, fitted.encoder)])
+        smooth, sharp = np.mean(errors, axis=0)
+        assert smooth < 0.97 * sharp
+
+    def test_at_10_db_densities_are_fitted(self):
+        assert self.noisy(10, 0)[2].stages_[-1].name == MAXIMUM_LIKELIHOOD
+
+    def test_complete_dictionaries_are_rotations_of_the_white_rows(self):
+        X, _, model = self.noisy(0, 0, "complete")
+        assert model.stages_[-1].name == SMOOTH_LIKELIHOOD
+        S = X @ model.encoder_
+        assert_allclose(np.corrcoef(S.T), np.eye(20), atol=0.05)
+
+    def test_units_do_not_matter(self):
+        X, _, _ = self.noisy(0, 1)
+        one, other = (HRP(random_state=0).fit(scale * X).components_ for scale in (1, 2.0**40))
+        assert_allclose(one, other, atol=1e-9)

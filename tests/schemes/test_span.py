@@ -1,6 +1,5 @@
 """What rows span, units of features, whitening; and the number of draws that this takes."""
 
-
 import numpy as np
 import pytest
 from hypothesis import given

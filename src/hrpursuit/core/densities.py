@@ -4,8 +4,8 @@ With a grid of scales fixed in advance the weights alone are unknown, and maximu
 problem (Kiefer & Wolfowitz 1956; "ash" of Stephens 2017). All densities are symmetric about zero.
 """
 
-from dataclasses import dataclass
-from functools import cached_property
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
 
 import numpy as np
 
@@ -17,6 +17,7 @@ _EM_STEPS_AGAIN = 15  # from the weights of a dictionary nearby
 _RENEWED = 0.1  # share of the weights that is spread evenly before EM goes on, so that none is lost for good
 _MOST_POOLED = 5.0  # counts of the pooled histogram that are added at the most, per count of the column's own
 _STATISTICS = (np.log(EDGES), np.sqrt(EDGES), EDGES)  # of the magnitude of codes, in which columns are compared
+_SPREAD_OF_UNITS = 0.75  # variance of the log of a column's rms times the rows, for codes of kurtosis 4
 _TINY = 1e-300  # keeps logarithms and quotients of a density finite
 
 
@@ -44,7 +45,11 @@ class _Family:
         for _ in range(n_steps):
             weights = weights * (density.T @ (shares / (density @ weights + _TINY)))
         weights = weights / np.maximum(weights.sum(axis=0), _TINY)
-        return weights, np.sum(shares * np.log(density @ weights + _TINY), axis=0)
+        return weights, self.mean_log_density(shares, weights, seen)
+
+    def mean_log_density(self, shares: Array, weights: Array, seen: Array | slice = slice(None)) -> Array:
+        """Of each column; `shares` are those at the edges that are `seen`."""
+        return np.sum(shares * np.log(self.density[seen] @ weights + _TINY), axis=0)
 
     def score_ratio(self, weights: Array) -> Array:
         """Score divided by y at the edges, (n_columns, n_edges)."""
@@ -56,6 +61,15 @@ class _Family:
 SUPER_GAUSSIAN = _Family(np.zeros(47), 2.0 ** np.arange(-13, 10.25, 0.5))
 # Flat and bimodal columns: pairs at 0 to 2 units with a spread of .3 units, and two Gaussians for the tails.
 SUB_GAUSSIAN = _Family(np.r_[np.arange(0, 2.01, 0.25), 0, 0], np.r_[np.full(9, 0.3), 0.7, 1])
+
+
+@lru_cache(maxsize=1)
+def _hyperbolic_secant() -> Array:
+    """Weights, as a column, of the super-Gaussian mixture nearest to the density 1 / (pi cosh y): its score is tanh y."""
+    between = np.sqrt(EDGES[1:] * EDGES[:-1])
+    mass = np.diff(np.arctan(np.exp(np.minimum(np.r_[0.0, between, np.inf], 50.0))))
+    broad = (SUPER_GAUSSIAN.stds > 0.3).astype(float)[:, None]  # narrower components would only roughen the score
+    return SUPER_GAUSSIAN.fit(mass[:, None] / mass.sum(), broad / broad.sum(), 10 * _EM_STEPS)[0]
 
 
 @dataclass(frozen=True)
@@ -93,6 +107,21 @@ class Densities:
         ratios = np.where(sub, SUB_GAUSSIAN.score_ratio(weights_sub), SUPER_GAUSSIAN.score_ratio(weights))
         ratios[self.is_dead] = 0
         return ratios[:, :-1].astype(np.float32), (np.diff(ratios, axis=1) / np.diff(EDGES)).astype(np.float32)
+
+    def smoothed(self, counts: Array) -> "Densities":
+        """With the density of the score tanh for all columns that are not sub-Gaussian."""
+        weights = np.repeat(_hyperbolic_secant(), len(self.units), axis=1)
+        return replace(self, weights=(weights, self.weights[1])).evaluated(counts)
+
+    def evaluated(self, counts: Array) -> "Densities":
+        """The same densities, with the log-likelihood of other codes, given as their histogram."""
+        shares = _shares(counts)
+        values = [
+            family.mean_log_density(shares, weights)
+            for family, weights in zip((SUPER_GAUSSIAN, SUB_GAUSSIAN), self.weights, strict=True)
+        ]
+        value = np.where(self.is_sub_gaussian, values[1], values[0]) - np.log(self.units)
+        return replace(self, log_likelihood=np.where(self.is_dead, 0.0, value))
 
     def log_density(self, S: Array) -> Array:
         """Log density at each entry of the codes S, from the mixtures themselves."""
@@ -193,6 +222,21 @@ def column_units(S: Array) -> Array:
     limit = np.where(limit > 0, limit, size.max(axis=0))  # fewer than .5% of the codes are not zero
     units = limit * np.sqrt(np.mean(np.square(np.minimum(size / np.where(limit > 0, limit, 1.0), 1.0)), axis=0))
     return np.where(np.isfinite(units) & (units > np.finfo(np.float64).tiny), units, 0.0)
+
+
+def shrunk_units(units: Array, n_samples: int) -> Array:
+    """Units with their logarithms shrunk to their mean as far as the columns agree (James-Stein): those of few rows
+    differ by chance. Columns of zeros stay.
+    """
+    alive = units > 0
+    if np.count_nonzero(alive) < 4:
+        return units
+    logs = np.log(units[alive])
+    by_chance = _SPREAD_OF_UNITS / max(1, n_samples)
+    factor = max(0.0, 1 - by_chance / max(float(np.var(logs, ddof=1)), by_chance))
+    shrunk = np.zeros_like(units)
+    shrunk[alive] = np.exp(logs.mean() + factor * (logs - logs.mean()))
+    return shrunk
 
 
 def score_sums(Y: Array, ratios: Array, slopes: Array) -> tuple[Array, Array, Array, Array]:

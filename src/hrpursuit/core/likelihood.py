@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hrpursuit.core.densities import Densities, column_units, fit_densities, histogram, score_sums
+from hrpursuit.core.densities import Densities, column_units, fit_densities, histogram, score_sums, shrunk_units
 from hrpursuit.core.manifolds import normalize_rows, polar_near
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows
 
 MAXIMUM_LIKELIHOOD = "maximum likelihood"
+SMOOTH_LIKELIHOOD = "smooth likelihood"  # with the density of the score tanh, for rows too few to fit densities to
 _LEAST_CURVATURE = 0.05  # eigenvalues of the Hessian are raised to this: pairs of Gaussian codes have none
 _LONGEST_TURN = 0.3  # largest entry of a step, in radians: beyond, the quadratic model means little
 _STEP_TOL = 0.05  # converged when the rms entry of a step is below this, in standard errors of the estimate
@@ -35,8 +36,8 @@ class LikelihoodFit:
         Steps, each one pass over the rows.
     converged : bool
         Whether the step fell below a twentieth of the statistical error.
-    log_likelihood : float
-        Per row, at `encoder`.
+    log_likelihood, before : float
+        Per row, at `encoder` and at the start.
     densities : Densities
         Of the code columns.
     """
@@ -45,6 +46,7 @@ class LikelihoodFit:
     n_iter: int
     converged: bool
     log_likelihood: float
+    before: float
     densities: Densities
 
 
@@ -138,6 +140,7 @@ def maximize_likelihood(
     orthogonal: bool,
     max_iter: int = 30,
     anneal: bool = True,
+    smooth: bool = False,
     sample: Array | None = None,
     callback: Callback | None = None,
 ) -> LikelihoodFit:
@@ -157,6 +160,9 @@ def maximize_likelihood(
     max_iter : int, default=30
     anneal : bool, default=True
         Whether the densities start out smooth and sharpen step by step; False for a start that is nearly right.
+    smooth : bool, default=False
+        Whether columns that are not sub-Gaussian have the density 1 / (pi cosh s), s relative to their rms, instead of
+        one that is fitted to them: for rows that are too few.
     sample : array of shape (n, n_features) or None, default=None
         Rows for the units of the code columns; None takes up to 20,000 of `rows`.
     callback : callable or None, default=None
@@ -168,15 +174,18 @@ def maximize_likelihood(
     n_pairs = max(1, len(B) * (len(B) - 1)) / (2 if orthogonal else 1)
     B = np.asarray(B, dtype=np.float64)
     units = column_units(sample @ B.T)
+    units = shrunk_units(units, n) if smooth else units
     counts = histogram(in_units(sample, _scaled(B, units).astype(sample.dtype)))
+    anneal = anneal and not smooth
     densities = fit_densities(counts, units, len(sample), _FIRST_SCALE if anneal else 0.0)
-    best = LikelihoodFit(B, 0, False, -np.inf, densities)
+    densities = densities.smoothed(counts) if smooth else densities
+    best = LikelihoodFit(B, 0, False, -np.inf, -np.inf, densities)
     direction, factor, slope, size, sharp = np.zeros_like(B), 1.0, 0.0, np.inf, False
     for n_iter in range(1, max_iter + 1):
         encoder = _scaled(B, densities.units).astype(rows.dtype, copy=False)
         *sums, counts = rows.sum(newton_block, encoder, *best.densities.tables)
         finest = _FIRST_SCALE * 0.5**n_iter if anneal else 0.0
-        densities = best.densities.refitted(counts, n, finest)
+        densities = best.densities.evaluated(counts) if smooth else best.densities.refitted(counts, n, finest)
         value = _value(B, densities)
         if value > best.log_likelihood - _NOISE_OF_EM * len(B):
             gained = value - best.log_likelihood - _NOISE_OF_EM * len(B)
@@ -191,7 +200,8 @@ def maximize_likelihood(
             longest = float(np.abs(direction).max(initial=0.0))
             factor = min(factor, _LONGEST_TURN / longest if longest > 0 else 1.0)
             sharp = not anneal or bool((densities.finest >= finest).all())
-            best = LikelihoodFit(B, n_iter, sharp and size <= _STEP_TOL, value, densities)
+            before = value if n_iter == 1 else best.before
+            best = LikelihoodFit(B, n_iter, sharp and size <= _STEP_TOL, value, before, densities)
         else:
             factor /= 2
         best = replace(best, n_iter=n_iter)

@@ -5,7 +5,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hrpursuit.core.evaluate import gram
-from hrpursuit.core.likelihood import MAXIMUM_LIKELIHOOD, log_likelihoods, maximize_likelihood
+from hrpursuit.core.likelihood import (
+    MAXIMUM_LIKELIHOOD,
+    SMOOTH_LIKELIHOOD,
+    LikelihoodFit,
+    log_likelihoods,
+    maximize_likelihood,
+)
 from hrpursuit.core.manifolds import normalize_rows, polar, random_orthogonal
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.spike_slab import (
@@ -37,6 +43,10 @@ _CLEARLY_WORSE = 0.02  # per feature, of the evidence: data far from spike-and-s
 # sources with 5% of outliers .05 and more, ill-conditioned sources in noise .26 and .01.
 _MOST_COINCIDENT = {0.5: 0.055, 0.95: 0.025}
 _MOST_REPEATED = 0.01  # share of repeated rows up to which all rows count as evidence
+#: Log-likelihood of all rows over that of Gaussian codes, divided by the number of pairs of atoms: below this, densities
+#: are fitted to chance, and a smooth one does better. Measured on sparse codes at 0 and 10 dB with 10 to 50 rows per
+#: feature: from 2 to 4 the error falls by 4 to 17% with the smooth one, at 6 by 1%, at 11 it rises by a third.
+_LEAST_GAIN = 5.0
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,11 @@ class _Evidence:
     sample: Array
     rows: Rows
     all: Rows | None
+
+    @property
+    def most(self) -> Rows:
+        """All rows that count."""
+        return self.rows if self.all is None else self.all
 
     @classmethod
     def draw(cls, rows: Rows, seed: int) -> "_Evidence":
@@ -167,6 +182,33 @@ def _likeliest_on_all(
     return _Likeliest(encoder, best.n_iter + fit.n_iter, max(values[:-1]), value)
 
 
+def _is_overfitted(rows: Rows, sample: Array, W: Array) -> bool:
+    """Whether rows are too few to fit densities to the codes X @ W.T: these are hardly likelier than Gaussian ones."""
+    (value,) = log_likelihoods(rows, sample, [W])
+    S = sample @ W.T
+    widths = np.sqrt(np.mean(S * S, axis=0, dtype=np.float64))
+    widths = widths[widths > 0]
+    gaussian = -0.5 * len(widths) * np.log(2 * np.pi * np.e) - float(np.log(widths).sum())
+    n_rotations = max(1, len(W) * (len(W) - 1) // 2)
+    return (rows.n_samples or len(sample)) * (value - gaussian) < _LEAST_GAIN * n_rotations
+
+
+def _smoothly_likeliest(rows: Rows, sample: Array, starts: list[Array], stopper: Stopper) -> LikelihoodFit:
+    """The likeliest result of Newton steps from each orthogonal start, with a smooth density; `before` is that of the
+    likeliest start.
+    """
+    fits: list[LikelihoodFit] = []
+    for W in starts:
+        n_steps = 1 if stopper.stopped else _STEPS_ON_SAMPLE
+        fits.append(
+            maximize_likelihood(
+                rows, W, orthogonal=True, max_iter=n_steps, smooth=True, sample=sample, callback=stopper.callback
+            )
+        )
+    best = max(fits, key=lambda fit: fit.log_likelihood)
+    return replace(best, before=max(fit.before for fit in fits))
+
+
 def _look_dependent(data: _Evidence, start: Array, *, orthogonal: bool, stopper: Stopper) -> bool:
     """Whether the codes are dependent already after a few Newton steps from the first start."""
     fit = maximize_likelihood(
@@ -188,7 +230,8 @@ def finish_orthogonal(
 
     The log-likelihood of the result, with densities fitted to its codes, is never below that of any start: over all
     rows, or over the distinct rows of a sample where more than 1% of them repeat. Nor is the l1 norm above any start's,
-    where that was minimised.
+    where that was minimised. Where rows are so few that densities would be fitted to chance, the likelihood is that of
+    one smooth density for all columns.
 
     Parameters
     ----------
@@ -214,6 +257,10 @@ def finish_orthogonal(
     if not stopper.stopped and not codes_are_independent(data.sample @ best.encoder.T):
         return finish_l1(rows, [*starts, best.encoder], seed=seed, team=team, callback=callback)
     best = _likeliest_on_all(data, best, starts, True, stopper)
+    if not stopper.stopped and _is_overfitted(data.most, data.sample, best.encoder):
+        fit = _smoothly_likeliest(data.most, data.sample, [*starts, best.encoder], stopper)
+        W, n_iter = fit.encoder, best.n_iter + fit.n_iter
+        return Finished(W, W.T, n_iter, fit.before, fit.log_likelihood, SMOOTH_LIKELIHOOD)
     W = best.encoder
     return Finished(W, W.T, best.n_iter, best.before, best.value, MAXIMUM_LIKELIHOOD)
 
@@ -247,7 +294,36 @@ def finish_complete(
     best = _likeliest_on_all(data, best, starts, False, stopper)
     components = _atoms(best.encoder)
     done = Finished(components, np.linalg.inv(components), best.n_iter, best.before, best.value, MAXIMUM_LIKELIHOOD)
-    return done if stopper.stopped else _in_noise(data, best.encoder, done, stopper)
+    if not stopper.stopped:
+        done = _in_noise(data, best.encoder, done, stopper)
+    if stopper.stopped or done.method == SPIKE_AND_SLAB:
+        return done
+    return _smooth_if_overfitted(data, starts, best, done, stopper)
+
+
+def _smooth_if_overfitted(
+    data: _Evidence, starts: list[Array], best: _Likeliest, done: Finished, stopper: Stopper
+) -> Finished:
+    """Where densities are fitted to chance: a smooth one, and rotations of the whitened rows only, half the unknowns."""
+    G = gram(data.most)
+    values = np.linalg.eigvalsh(G)
+    if not values[0] > 1e-12 * values[-1]:
+        return done
+    P = whitening(G, max(1, data.most.n_samples or 0))
+    rows, sample, inverse = MappedRows(data.most, P), data.sample @ P, np.linalg.inv(P)
+    white = [polar(B @ inverse) for B in (best.encoder, *starts)]
+    if not _is_overfitted(rows, sample, white[0]):
+        return done
+    fit = _smoothly_likeliest(rows, sample, white, stopper)
+    components = _atoms(fit.encoder @ P)
+    return Finished(
+        components,
+        np.linalg.inv(components),
+        done.n_iter + fit.n_iter,
+        fit.before,
+        fit.log_likelihood,
+        SMOOTH_LIKELIHOOD,
+    )
 
 
 def _l1_of_white_rows(
@@ -286,7 +362,7 @@ def _in_noise(data: _Evidence, B: Array, done: Finished, stopper: Stopper) -> Fi
     if bounds[k] <= value:
         return done
     model = in_other_units(models[k], units)
-    rows = data.rows if data.all is None else data.all
+    rows = data.most
     fit = fit_spike_slab(rows, model, max_iter=_EM_STEPS_ON_ALL, callback=stopper.callback)
     model, bound = max(((m, evidence(rows, m)) for m in (model, fit.model)), key=lambda found: found[1])
     if bound <= done.objective_after:

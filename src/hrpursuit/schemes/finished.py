@@ -21,7 +21,7 @@ class Finished:
         Per row, at the best start and at the result: the log-likelihood (for spike and slab a lower bound of it), or
         the l1 norm of the codes.
     method : str
-        "maximum likelihood", "spike and slab" or "greedy planes".
+        "maximum likelihood", "smooth likelihood", "spike and slab" or "greedy planes".
     noise : float or None
         Standard deviation of the noise, root mean square over the features; only spike and slab knows it.
     """

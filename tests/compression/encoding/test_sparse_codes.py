@@ -7,6 +7,7 @@ from hrpursuit.compression import compress, decompress, describe
 from hrpursuit.compression.chunks.bases import DICTIONARY, Basis, Group, write_groups
 from hrpursuit.compression.chunks.chunk_decoder import ChunkDecoder
 from hrpursuit.compression.chunks.coding import decode_group
+from hrpursuit.compression.chunks.handover import hand_over
 from hrpursuit.compression.chunks.payload import Payload
 from hrpursuit.compression.chunks.settings import SPARSE, Settings
 from hrpursuit.compression.encoding.decimals import take_apart
@@ -71,9 +72,9 @@ def test_the_decoder_has_what_the_encoder_has_of_rows_with_few_readings(rng):
     settings = Settings.from_cursor(cursor, 5)
     assert settings.mode == SPARSE
     sent = Basis.from_cursor(Cursor(piece.basis.to_bytes()), 5)
-    values = decode_group(cursor.rest(), settings, sent, X.shape).readings.values
-    scale = settings.factor / 2.0**settings.fraction
-    np.testing.assert_allclose(np.where(np.isnan(X), np.nan, values * scale), np.column_stack(trial.decoded))
+    readings = decode_group(cursor.rest(), settings, sent, X.shape).readings
+    decoded = hand_over(settings, readings, [X.dtype] * 5)
+    np.testing.assert_array_equal(np.column_stack(decoded), np.column_stack(trial.decoded))
 
 
 def test_codes_that_are_huge_are_read_as_they_were_written():
