@@ -21,6 +21,10 @@ _SPREAD_OF_UNITS = 0.75  # variance of the log of a column's rms times the rows,
 _TINY = 1e-300  # keeps logarithms and quotients of a density finite
 
 
+def _mean_log(shares: Array, density: Array) -> Array:
+    return np.asarray(np.sum(shares * np.log(density + _TINY), axis=0))
+
+
 class _Family:
     """Gaussians with means +-mean and the given standard deviations, all in units of a column."""
 
@@ -45,11 +49,11 @@ class _Family:
         for _ in range(n_steps):
             weights = weights * (density.T @ (shares / (density @ weights + _TINY)))
         weights = weights / np.maximum(weights.sum(axis=0), _TINY)
-        return weights, self.mean_log_density(shares, weights, seen)
+        return weights, _mean_log(shares, density @ weights)
 
-    def mean_log_density(self, shares: Array, weights: Array, seen: Array | slice = slice(None)) -> Array:
-        """Of each column; `shares` are those at the edges that are `seen`."""
-        return np.sum(shares * np.log(self.density[seen] @ weights + _TINY), axis=0)
+    def mean_log_density(self, shares: Array, weights: Array) -> Array:
+        """Of each column."""
+        return _mean_log(shares, self.density @ weights)
 
     def score_ratio(self, weights: Array) -> Array:
         """Score divided by y at the edges, (n_columns, n_edges)."""
@@ -65,7 +69,7 @@ SUB_GAUSSIAN = _Family(np.r_[np.arange(0, 2.01, 0.25), 0, 0], np.r_[np.full(9, 0
 
 @lru_cache(maxsize=1)
 def _hyperbolic_secant() -> Array:
-    """Weights, as a column, of the super-Gaussian mixture nearest to the density 1 / (pi cosh y): its score is tanh y."""
+    """Weights, as a column, of the super-Gaussian mixture nearest to the density 1 / (pi cosh y), with score tanh y."""
     between = np.sqrt(EDGES[1:] * EDGES[:-1])
     mass = np.diff(np.arctan(np.exp(np.minimum(np.r_[0.0, between, np.inf], 50.0))))
     broad = (SUPER_GAUSSIAN.stds > 0.3).astype(float)[:, None]  # narrower components would only roughen the score

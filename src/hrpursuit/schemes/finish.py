@@ -43,8 +43,8 @@ _CLEARLY_WORSE = 0.02  # per feature, of the evidence: data far from spike-and-s
 # sources with 5% of outliers .05 and more, ill-conditioned sources in noise .26 and .01.
 _MOST_COINCIDENT = {0.5: 0.055, 0.95: 0.025}
 _MOST_REPEATED = 0.01  # share of repeated rows up to which all rows count as evidence
-#: Log-likelihood of all rows over that of Gaussian codes, divided by the number of pairs of atoms: below this, densities
-#: are fitted to chance, and a smooth one does better. Measured on sparse codes at 0 and 10 dB with 10 to 50 rows per
+#: Log-likelihood of all rows over that of Gaussian codes, per pair of atoms: below this, densities are fitted to
+#: chance, and a smooth one does better. Measured on sparse codes at 0 and 10 dB with 10 to 50 rows per
 #: feature: from 2 to 4 the error falls by 4 to 17% with the smooth one, at 6 by 1%, at 11 it rises by a third.
 _LEAST_GAIN = 5.0
 
@@ -304,7 +304,9 @@ def finish_complete(
 def _smooth_if_overfitted(
     data: _Evidence, starts: list[Array], best: _Likeliest, done: Finished, stopper: Stopper
 ) -> Finished:
-    """Where densities are fitted to chance: a smooth one, and rotations of the whitened rows only, half the unknowns."""
+    """Where densities are fitted to chance: a smooth one, and rotations of white rows only, which are half as many
+    unknowns.
+    """
     G = gram(data.most)
     values = np.linalg.eigvalsh(G)
     if not values[0] > 1e-12 * values[-1]:
