@@ -21,6 +21,9 @@ _ZEROS_PER_FEATURE, _NONZEROS = 3, 30  # ... that each code column has this many
 #: Of the probe: codes below the first share of the rms of their column are next to zero (Gaussian codes: .04 of them);
 #: each column needs the second share of such codes, all together the third.
 _NEXT_TO_ZERO, _LEAST_SHARE, _MEAN_SHARE = 0.05, 0.1, 0.17
+#: Share of the small codes of the first level that is left of zeros when the threshold has come down: more than half
+#: where up to 80% of the codes are not zero.
+_LASTING = 0.4
 f4 = np.float32
 
 
@@ -162,9 +165,12 @@ def _keep_what_is_sparser(S, S_moved, W, W_moved):  # type: ignore[no-untyped-de
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _small_scale(S, t, scale):  # type: ignore[no-untyped-def]
-    """scale[i] = (mean sqrt|s|)^2 of the codes of atom i below t[i], about their median; returns their least number."""
+    """scale[i] = (mean sqrt|s|)^2 of the codes of atom i below t[i], about their median; returns their least and their
+    largest number.
+    """
     m, n = S.shape
     least = m
+    most = 0
     for i in range(n):
         count = 0
         total = 0.0
@@ -175,7 +181,8 @@ def _small_scale(S, t, scale):  # type: ignore[no-untyped-def]
                 total += np.sqrt(v)
         scale[i] = (total / max(count, 1)) ** 2
         least = min(least, count)
-    return least
+        most = max(most, count)
+    return least, most
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
@@ -195,24 +202,26 @@ def _enough_rows(S, t):  # type: ignore[no-untyped-def]
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
-def _zeros_show(S, rms):  # type: ignore[no-untyped-def]
-    """Whether enough codes of each column are next to zero, relative to its rms."""
+def _zeros_show(S, rms, anywhere):  # type: ignore[no-untyped-def]
+    """Whether enough codes of each column are next to zero, relative to its rms; or those of one column, `anywhere`."""
     m, n = S.shape
     total = 0.0
     for i in range(n):
         count = 0
         for k in range(m):
             count += 1 if abs(S[k, i]) < _NEXT_TO_ZERO * rms[i] else 0
-        if count <= _LEAST_SHARE * m:
+        if anywhere and count > _MEAN_SHARE * m:
+            return True
+        if not anywhere and count <= _LEAST_SHARE * m:
             return False
         total += count
-    return total > _MEAN_SHARE * m * n
+    return not anywhere and total > _MEAN_SHARE * m * n
 
 
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _polish(X, W, free, zero_level, start, probing):  # type: ignore[no-untyped-def]
-    """The polished dictionary, and whether it was polished to the end: with `probing` it ends after the
-    first level where the small codes are not next to zero then.
+    """The polished dictionary, and whether it was polished to the end: with `probing` it ends after the first level (a
+    free one after the third, since whitening is not exact) where the small codes are not next to zero then.
     """
     n = W.shape[0]
     S = np.dot(X, W.T)
@@ -228,6 +237,7 @@ def _polish(X, W, free, zero_level, start, probing):  # type: ignore[no-untyped-
     E = np.empty((n, n))
     fine = start < 0.1
     last = np.inf
+    share = 0.0
     for level in range(_LEVELS):
         if level == _FEW_ROWS_FROM and zero_level < 1e-8:
             enough = _enough_rows(S, t)
@@ -249,10 +259,15 @@ def _polish(X, W, free, zero_level, start, probing):  # type: ignore[no-untyped-
             _orthogonalize(moved)
             W = moved
             S = np.dot(X, W.T)
-        if probing and level == 0 and not _zeros_show(S, rms):
+        if probing and level == (2 if free else 0) and not _zeros_show(S, rms, free):
             return W, False
-        if size < 2e-12 or _small_scale(S, t, scale) < n // 2:
+        least, most = _small_scale(S, t, scale)
+        if size < 2e-12 or least < n // 2:
             break
+        if level == 0:
+            share = most / S.shape[0]
+        elif most < _LASTING * share * S.shape[0]:
+            break  # small codes get fewer with the threshold: noise, not zeros
         largest = 0.0
         for i in range(n):
             largest = max(largest, scale[i] / max(rms[i], 1e-300))
@@ -280,9 +295,9 @@ def probe_and_polish(X: Array, W: Array, zero_level: float) -> tuple[Array, bool
     return _run(X, W, False, zero_level, 0.3, True)
 
 
-def polish_free(X: Array, W: Array, zero_level: float, start: float = 0.3) -> Array:
-    """As `polish_orthogonal`, each row of W by itself, without orthogonality."""
-    return _run(X, W, True, zero_level, start, False)[0]
+def polish_free(X: Array, W: Array, zero_level: float) -> Array:
+    """As `probe_and_polish`, each row of W by itself, without orthogonality; one row with zeros is enough to go on."""
+    return _run(X, W, True, zero_level, 0.3, True)[0]
 
 
 def _run(X: Array, W: Array, free: bool, zero_level: float, start: float, probing: bool) -> tuple[Array, bool]:

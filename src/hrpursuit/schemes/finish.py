@@ -14,6 +14,7 @@ from hrpursuit.core.likelihood import (
 )
 from hrpursuit.core.manifolds import normalize_rows, polar, random_orthogonal
 from hrpursuit.core.protocols import Array, Callback, Rows
+from hrpursuit.core.search import anneal
 from hrpursuit.core.spike_slab import (
     SPIKE_AND_SLAB,
     SpikeSlab,
@@ -193,12 +194,12 @@ def _is_overfitted(rows: Rows, sample: Array, W: Array) -> bool:
     return (rows.n_samples or len(sample)) * (value - gaussian) < _LEAST_GAIN * n_rotations
 
 
-def _smoothly_likeliest(rows: Rows, sample: Array, starts: list[Array], stopper: Stopper) -> LikelihoodFit:
-    """The likeliest result of Newton steps from each orthogonal start, with a smooth density; `before` is that of the
-    likeliest start.
+def _smoothly_likeliest(rows: Rows, sample: Array, starts: list[Array], seed: int, stopper: Stopper) -> LikelihoodFit:
+    """The likeliest result of Newton steps with a smooth density, from each orthogonal start and from one that is
+    annealed; `before` is that of the likeliest start.
     """
     fits: list[LikelihoodFit] = []
-    for W in starts:
+    for W in (*starts, anneal(sample, starts[0], seed)):
         n_steps = 1 if stopper.stopped else _STEPS_ON_SAMPLE
         fits.append(
             maximize_likelihood(
@@ -206,7 +207,7 @@ def _smoothly_likeliest(rows: Rows, sample: Array, starts: list[Array], stopper:
             )
         )
     best = max(fits, key=lambda fit: fit.log_likelihood)
-    return replace(best, before=max(fit.before for fit in fits))
+    return replace(best, before=max(fit.before for fit in fits[:-1]))
 
 
 def _look_dependent(data: _Evidence, start: Array, *, orthogonal: bool, stopper: Stopper) -> bool:
@@ -258,7 +259,7 @@ def finish_orthogonal(
         return finish_l1(rows, [*starts, best.encoder], seed=seed, team=team, callback=callback)
     best = _likeliest_on_all(data, best, starts, True, stopper)
     if not stopper.stopped and _is_overfitted(data.most, data.sample, best.encoder):
-        fit = _smoothly_likeliest(data.most, data.sample, [*starts, best.encoder], stopper)
+        fit = _smoothly_likeliest(data.most, data.sample, [*starts, best.encoder], seed, stopper)
         W, n_iter = fit.encoder, best.n_iter + fit.n_iter
         return Finished(W, W.T, n_iter, fit.before, fit.log_likelihood, SMOOTH_LIKELIHOOD)
     W = best.encoder
@@ -298,11 +299,11 @@ def finish_complete(
         done = _in_noise(data, best.encoder, done, stopper)
     if stopper.stopped or done.method == SPIKE_AND_SLAB:
         return done
-    return _smooth_if_overfitted(data, starts, best, done, stopper)
+    return _smooth_if_overfitted(data, starts, best, done, seed, stopper)
 
 
 def _smooth_if_overfitted(
-    data: _Evidence, starts: list[Array], best: _Likeliest, done: Finished, stopper: Stopper
+    data: _Evidence, starts: list[Array], best: _Likeliest, done: Finished, seed: int, stopper: Stopper
 ) -> Finished:
     """Where densities are fitted to chance: a smooth one, and rotations of white rows only, which are half as many
     unknowns.
@@ -316,7 +317,7 @@ def _smooth_if_overfitted(
     white = [polar(B @ inverse) for B in (best.encoder, *starts)]
     if not _is_overfitted(rows, sample, white[0]):
         return done
-    fit = _smoothly_likeliest(rows, sample, white, stopper)
+    fit = _smoothly_likeliest(rows, sample, white, seed, stopper)
     components = _atoms(fit.encoder @ P)
     return Finished(
         components,

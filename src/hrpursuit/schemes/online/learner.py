@@ -168,11 +168,8 @@ def _search(state: OnlineState) -> None:
     if mode == "noisy" and not (state.wait >= _PATIENT and window_has_exact_atom(state)):
         state.trial, state.has_trial = fit_noisy_window(state), True
         return
-    patience: int | None = _QUICK_STEPS
-    if mode == "dense":
-        patience = max(_QUICK_STEPS, state.wait)
-    elif mode in ("starting", "searching") and state.n_held >= state.settings.search_rows:
-        patience = None
+    is_full = mode in ("starting", "searching") and state.n_held >= state.settings.search_rows
+    patience = None if is_full else _QUICK_STEPS
     found = search_window(state, patience, warm=mode in ("searching", "noisy", "exact"))
     if found is None:
         return

@@ -17,6 +17,7 @@ from hrpursuit.schemes.setup import EXACT, Setup, run_search
 from hrpursuit.schemes.stages import StageLog, Stopper
 from hrpursuit.schemes.working_sample import WorkingSample
 
+_PATIENCE = 150, 300, None  # of a full search: without an exact atom it is better to wait for more rows
 _GREEDY_SWEEPS = 3
 _WORST_CONDITION = 1e8
 _RIDGE = 1e-6
@@ -77,9 +78,7 @@ def search_window(state: OnlineState, patience: int | None, *, warm: bool) -> Fo
     """
     state.n_searches += 1
     seed = int(np.random.default_rng([state.settings.seed, state.n_searches]).integers(2**31))
-    options = HRPOptions()
-    if patience is not None:
-        options = HRPOptions(patience=(patience, patience, patience))
+    options = HRPOptions(patience=_PATIENCE if patience is None else (patience, patience, patience))
     sample = WorkingSample(ArrayRows(state.held), seed, complete=state.settings.complete)
     if not sample.draw(options.rows_per_feature[0]):
         return None
