@@ -221,7 +221,7 @@ def _zeros_show(S, rms, anywhere):  # type: ignore[no-untyped-def]
 @njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
 def _polish(X, W, free, zero_level, start, probing):  # type: ignore[no-untyped-def]
     """The polished dictionary, and whether it was polished to the end: with `probing` it ends after the first level (a
-    free one after the third, since whitening is not exact) where the small codes are not next to zero then.
+    free one after the second, since whitening is not exact) where the small codes are not next to zero then.
     """
     n = W.shape[0]
     S = np.dot(X, W.T)
@@ -259,7 +259,7 @@ def _polish(X, W, free, zero_level, start, probing):  # type: ignore[no-untyped-
             _orthogonalize(moved)
             W = moved
             S = np.dot(X, W.T)
-        if probing and level == (2 if free else 0) and not _zeros_show(S, rms, free):
+        if probing and level == (1 if free else 0) and not _zeros_show(S, rms, free):
             return W, False
         least, most = _small_scale(S, t, scale)
         if size < 2e-12 or least < n // 2:

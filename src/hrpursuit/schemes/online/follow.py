@@ -24,6 +24,7 @@ _TAIL = 0.88  # rms of a unit Gaussian within two standard deviations
 _NOISE_ROWS = 100  # of a step, to follow the noise level by
 _MOMENTUM = 0.8  # of the mean subgradient, per full step
 _STAGE_TWO_STEP, _STAGE_TWO_DELAY = 7.0, 30.0  # 7 / (30 + sqrt(10 steps remembered)) of a Newton step
+_WHITEN_EVERY = 4  # steps: it moves little in one
 _WORST_CONDITION = 1e8
 _LEAST_VARIANCE = 1e-12  # of a direction, relative to the mean one; or features that die would take the coder with them
 
@@ -120,7 +121,7 @@ def follow(state: OnlineState, R: Array, S: Array, size: Array) -> None:
         _stage_two(state, R, S, size)
     elif state.mode == "fixed":
         _follow_fixed(state, R, S)
-    if complete and state.mode in ("noisy", "dense") and state.n_steps % 2 == 0:  # it moves little in one step
+    if complete and state.mode in ("noisy", "dense") and state.n_steps % _WHITEN_EVERY == 0:
         whiten_codes(state)
 
 
