@@ -4,12 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from hrpursuit.core.certificate import certify, has_exact_atom, same_atoms
+from hrpursuit.core.certificate import certify, certify_codes, has_exact_atom, moves_along_seldom, same_atoms
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.polish import polish_free, polish_orthogonal
 from hrpursuit.core.rounding import ZeroLevel, zero_levels
 from hrpursuit.core.settle import settle_complete, settle_orthogonal
 from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.estimators import HRP
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows
 
@@ -143,3 +144,49 @@ def test_same_atoms_is_one_to_one(rng):
     doubled = W.copy()
     doubled[0] = W[1]
     assert not same_atoms(doubled, W)
+
+
+class TestAtomsUsedSeldom:
+    """Of a complete dictionary: a code column could be moved along that of an atom used in a few rows, and stay."""
+
+    @staticmethod
+    def codes(rng):
+        S = rng.standard_normal((200, 8)) * (rng.random((200, 8)) < 0.3)
+        S[:, 7] = 0
+        S[:6, 7] = rng.standard_normal(6)
+        S[:6, :7] = 0
+        S[:2, 0] = 1, -2  # two of the six rows that use atom 7 use atom 0 as well
+        return S
+
+    def test_the_truth_has_no_move(self, rng):
+        assert moves_along_seldom(self.codes(rng), np.full(200, 1e-9), np.ones(8)) == []
+
+    def test_what_is_mixed_in_is_found(self, rng):
+        S = self.codes(rng)
+        S[:, 3] += 0.7 * S[:, 7]
+        (move,) = moves_along_seldom(S, np.full(200, 1e-9), np.ones(8))
+        assert (move.column, move.along, move.n_more) == (3, 7, 6)
+        assert move.factor == pytest.approx(-0.7, abs=1e-9)
+
+    def test_a_tie_is_not_certified(self, rng):
+        S = self.codes(rng)
+        S[:6, 7] = 1.0
+        S[:3, 0], S[3:6, 0] = 0.0, 0.5  # moved along atom 7 by -.5, column 0 has as many zeros
+        certificate = certify_codes(S, np.full(200, 1e-9), np.ones(8), orthogonal=False)
+        assert not certificate
+        assert [0, 7] in certificate.ambiguous.tolist()
+        assert "told apart by too few rows" in str(certificate)
+        assert [1, 0] in certificate.reordered(np.array([7, 0, 1, 2, 3, 4, 5, 6])).ambiguous.tolist()
+
+    @pytest.mark.parametrize(("n_samples", "sparsity"), [(200, 0.05), (100, 0.1)])
+    def test_few_samples(self, n_samples, sparsity):
+        """Of 40 such dictionaries one or none was exact, and a few that were wrong passed a check of the l1 norm."""
+        n_exact = 0
+        for seed in range(40):
+            kind = {"sparsity": sparsity, "dictionary": "complete", "condition": 10, "random_state": 61_000 + seed}
+            X, _, A = make_sparse_coded(n_samples, 20, **kind)
+            model = HRP(dictionary="complete", random_state=0).fit(X)
+            error = dictionary_error(model.components_, A)
+            n_exact += error < 1e-9
+            assert error < 1e-9 or not model.certified_
+        assert n_exact >= 24

@@ -100,8 +100,6 @@ def uniform(rng, m, n):
 @pytest.mark.parametrize("dictionary", DICTIONARIES)
 @pytest.mark.parametrize("codes", [by_atom, markov, signs, exactly_three, positive, uniform])
 def test_codes_of_other_kinds(codes, dictionary):
-    if codes is by_atom and dictionary == "complete":
-        pytest.skip("not solved yet")
     for seed in range(4):
         rng = np.random.default_rng(seed)
         A = make(dictionary, seed, 1)[2]

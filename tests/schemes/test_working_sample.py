@@ -7,10 +7,11 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hrpursuit.core.manifolds import normalize_rows, random_orthogonal
+from hrpursuit.core.settle import mode
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows
-from hrpursuit.schemes.working_sample import WorkingSample, mode
+from hrpursuit.schemes.working_sample import WorkingSample
 
 N = 8
 SPREAD = 10.0 ** np.linspace(-6, 6, N)

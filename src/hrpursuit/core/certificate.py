@@ -7,6 +7,8 @@
 3. Independence: no pair of atoms shares significantly more zeros than independent atoms would: so many that one such
    pair in a dictionary has a chance of one in a thousand. Two mixed atoms keep their common zeros and may pass the
    first two.
+4. Of a complete dictionary, on a working sample: no code column can be moved along that of an atom used in at most 20
+   rows without losing zeros. Such moves hardly change the l1 norm, so that the second condition does not see them.
 
 Rows without any zero, where there are more of them than independent codes would bring along, are outliers to the model,
 and are left out of the second and third condition. Certified is not proved: with very few samples a wrong answer can be
@@ -14,7 +16,7 @@ as sparse as the right one, and pass. Atoms whose codes are all zero, as they be
 """
 
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,6 +31,7 @@ from hrpursuit.core.sphere import polish_atom
 Pairs = NDArray[np.intp]
 _FEWEST_ZEROS, _FEWEST_NONZEROS = 20, 5  # of each code column, however few the features
 _FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the third condition
+_SELDOM = 20  # rows: atoms used in more are held by the other conditions
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
 
@@ -53,6 +56,8 @@ class Certificate:
         Pairs of atoms that break the second condition.
     entangled : array of shape (n_pairs, 2)
         Pairs of atoms that break the third condition.
+    ambiguous : array of shape (n_pairs, 2)
+        Pairs of atoms that break the fourth condition: the first can be moved along the second.
     """
 
     n_rows: int
@@ -62,6 +67,7 @@ class Certificate:
     fewest_nonzeros: int = 0
     unstationary: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
     entangled: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
+    ambiguous: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
 
     @property
     def has_zeros(self) -> bool:
@@ -74,7 +80,12 @@ class Certificate:
     def reordered(self, order: NDArray[np.intp]) -> "Certificate":
         """Of the same atoms in another order: the new atom k is the old atom order[k]."""
         place = np.argsort(order)
-        return replace(self, unstationary=place[self.unstationary], entangled=place[self.entangled])
+        return replace(
+            self,
+            unstationary=place[self.unstationary],
+            entangled=place[self.entangled],
+            ambiguous=place[self.ambiguous],
+        )
 
     @property
     def is_conclusive(self) -> bool:
@@ -82,7 +93,8 @@ class Certificate:
         return self.fewest_zeros >= _FEWEST_ZEROS and self.fewest_nonzeros >= _FEWEST_NONZEROS
 
     def __bool__(self) -> bool:
-        return self.has_zeros and self.is_conclusive and len(self.unstationary) == 0 and len(self.entangled) == 0
+        fails = any(len(pairs) for pairs in (self.unstationary, self.entangled, self.ambiguous))
+        return self.has_zeros and self.is_conclusive and not fails
 
     def __str__(self) -> str:
         if self:
@@ -102,10 +114,13 @@ class Certificate:
                 f"not certified: {self.n_rows} rows are too few; an atom has {self.fewest_zeros} zeros "
                 f"({_FEWEST_ZEROS} needed), one is used in {self.fewest_nonzeros} rows ({_FEWEST_NONZEROS} needed)"
             )
-        return (
-            f"not certified on {self.n_rows} rows: {len(self.unstationary)} pairs of atoms could be turned to a lower "
-            f"l1 norm, {len(self.entangled)} pairs share too many zeros"
-        )
+        found = {
+            "could be turned to a lower l1 norm": self.unstationary,
+            "share too many zeros": self.entangled,
+            "are told apart by too few rows": self.ambiguous,
+        }
+        failing = ", ".join(f"{len(pairs)} pairs of atoms {what}" for what, pairs in found.items() if len(pairs))
+        return f"not certified on {self.n_rows} rows: {failing}"
 
 
 def unchecked(n_features: int) -> Certificate:
@@ -144,7 +159,41 @@ def certify_codes(S: Array, levels: Array, norms: Array, *, orthogonal: bool) ->
         return Certificate(m, len(alive) or S.shape[1], zero_level, fewest)
     if len(alive) < S.shape[1]:
         S, norms = np.ascontiguousarray(S[:, alive]), norms[alive]
-    return _conclude(zero_level, fewest, zeros[alive], pair_sums(S, levels, norms), alive, orthogonal)
+    certificate = _conclude(zero_level, fewest, zeros[alive], pair_sums(S, levels, norms), alive, orthogonal)
+    if orthogonal:
+        return certificate
+    moves = [(move.column, move.along) for move in moves_along_seldom(S, levels, norms)]
+    return replace(certificate, ambiguous=alive[np.array(moves)]) if moves else certificate
+
+
+class Move(NamedTuple):
+    """A code column that has as many zeros or more with `factor` times another added to it."""
+
+    column: int
+    along: int
+    factor: float
+    n_more: int
+
+
+def moves_along_seldom(S: Array, levels: Array, norms: Array) -> list[Move]:
+    """For each code column and each atom that is used in few rows: the move of the one along the other after which it
+    has the most zeros, unless it then has fewer.
+    """
+    found = []
+    uses = np.count_nonzero(np.abs(S) > levels[:, None] * norms, axis=0)
+    for j in np.flatnonzero((uses > 0) & (uses <= _SELDOM)):
+        rows = np.flatnonzero(np.abs(S[:, j]) > levels * norms[j])
+        y = S[rows, j][:, None]
+        zero = np.abs(S[rows]) <= levels[rows, None] * norms
+        ratios = -S[rows] / y
+        width = 2 * levels[rows, None] * (norms + np.abs(ratios) * norms[j]) / np.abs(y)
+        agree = np.abs(ratios[:, None] - ratios) <= width[:, None] + width
+        counts = np.where(zero, 0, agree.sum(axis=1))
+        best = counts.argmax(axis=0)
+        more = counts.max(axis=0) - zero.sum(axis=0)
+        more[j] = -1
+        found += [Move(int(i), int(j), float(ratios[best[i], i]), int(more[i])) for i in np.flatnonzero(more >= 0)]
+    return found
 
 
 def _alive(m: float, zeros: Array, near: Array) -> tuple[NDArray[np.intp], int]:

@@ -5,7 +5,7 @@ again.
 import numpy as np
 from scipy.special import ndtri
 
-from hrpursuit.core.certificate import Certificate, certify_codes
+from hrpursuit.core.certificate import Certificate, certify_codes, moves_along_seldom
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.polish import polish_free, polish_orthogonal, probe_and_polish
@@ -15,6 +15,7 @@ _SMALL = 0.3  # a code is small below this share of the rms of its column
 _FALSE_ALARM, _MARGIN = 1e-3, 1.5  # chance that independent atoms are unmixed, and how far beyond they have to be
 _UNMIX_ROUNDS, _MOST_PAIRS = 4, 4  # rounds, and pairs per feature beyond which nothing is ordered yet
 _POLISH_EVERY = 4  # repairs
+_LARGE = 0.05  # of the largest code of a column: those above tell a ratio of codes to many digits
 
 
 def unmix_small(X: Array, W: Array) -> Array:
@@ -77,9 +78,56 @@ def settle_orthogonal(X: Array, W: Array, levels: Array, n_repairs: int = 20) ->
     return W, certificate
 
 
-def settle_complete(X: Array, B: Array, levels: Array) -> tuple[Array, Certificate]:
+def settle_complete(X: Array, B: Array, levels: Array, n_repairs: int = 20) -> tuple[Array, Certificate]:
     """Polish the rows of the encoding matrix B (codes X B^T), each by itself, and check the certificate of a complete
-    dictionary.
+    dictionary; where a code column can be moved along another to more zeros it is, up to `n_repairs` times.
     """
     B = polish_free(X, B, float(levels.mean()))
-    return B, certify_codes(X @ B.T, levels, np.linalg.norm(B, axis=1), orthogonal=False)
+    for repair in range(n_repairs + 1):
+        S, norms = X @ B.T, np.linalg.norm(B, axis=1)
+        certificate = certify_codes(S, levels, norms, orthogonal=False)
+        if certificate or not certificate.has_zeros or repair == n_repairs:
+            break
+        moved = _moved_to_zeros(S, B, levels, certificate)
+        if moved is None:
+            break
+        B = moved
+    return B, certificate
+
+
+def _moved_to_zeros(S: Array, B: Array, levels: Array, certificate: Certificate) -> Array | None:
+    """B with the code columns that fail moved along others to more zeros; None where nothing helps."""
+    norms = np.linalg.norm(B, axis=1)
+    factors = [(i, j, _shift_to_zeros(S[:, i], S[:, j], levels * norms[i])) for i, j in certificate.unstationary]
+    if len(certificate.ambiguous):
+        factors += [
+            (move.column, move.along, move.factor) for move in moves_along_seldom(S, levels, norms) if move.n_more > 0
+        ]
+    if not any(c for *_, c in factors):
+        return None
+    moved = B.copy()
+    seen = set()
+    for i, j, c in factors:
+        if i not in seen and c != 0:  # one move for each: the next one is found with the codes that are then
+            seen.add(i)
+            moved[i] += c * B[j]
+    return moved
+
+
+def _shift_to_zeros(x: Array, y: Array, levels: Array) -> float:
+    """The c for which x + c y has the most zeros, which are below `levels`; 0 where it has no more than x."""
+    size = np.abs(y)
+    large = size > _LARGE * size.max(initial=0.0)
+    if not large.any():
+        return 0.0
+    c = mode(-x[large] / y[large], 2 * float(np.median(levels[large] / size[large])))
+    n_before, n_after = (np.count_nonzero(np.abs(codes) <= levels) for codes in (x, x + c * y))
+    return c if n_after > n_before else 0.0
+
+
+def mode(values: Array, width: float) -> float:
+    """The mean of those values that most others are within `width` of."""
+    values = np.sort(values)
+    counts = np.searchsorted(values, values + 2 * width, side="right") - np.arange(len(values))
+    first = int(np.argmax(counts))
+    return float(values[first : first + counts[first]].mean())

@@ -16,7 +16,7 @@ from hrpursuit.files import replaced_when_done
 
 FORMAT = "hrpursuit-model"
 VERSION = 1
-_PAIRS = ("unstationary", "entangled")  # of a certificate, kept as arrays
+_PAIRS = ("unstationary", "entangled", "ambiguous")  # of a certificate, kept as arrays
 _DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, TypeError, AttributeError, ValueError, OSError)
 _DAMAGED += (NotImplementedError, OverflowError, MemoryError)  # what zipfile and numpy raise on flipped bytes
 Model = TypeVar("Model")

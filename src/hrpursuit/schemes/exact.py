@@ -21,6 +21,8 @@ from hrpursuit.schemes.setup import EXACT, Setup, random_start, run_search
 from hrpursuit.schemes.stages import Learned
 from hrpursuit.schemes.working_sample import WorkingSample
 
+_MANY_ROWS = 100  # per feature: of the sample that settles what a smaller one leaves open
+
 
 def exact_scheme(
     rows: Rows,
@@ -59,6 +61,8 @@ def exact_scheme(
         first_steps, few, _ = setup.options.limits(sample.rank)
         few = few if n_nonzero is None else max(first_steps, few // 2)  # a fixed number of codes seldom is exact
         found, advice = _search(rows, sample, W, warm, setup, diagnosed, (first_steps, few, 2 * few))
+        if found.outcome in EXACT and not found.certificate:
+            sample, found = _on_more_rows(rows, sample, found, setup)
     is_exact = found.outcome in EXACT
     B, certificate = found.components, None if offset else found.certificate
     if not is_exact:
@@ -124,6 +128,18 @@ def _search(
     if goes_on and not setup.stopper.stopped:
         found = run_search(sample, found.components, False, setup, has_exact_atom=True)
     return found, None
+
+
+def _on_more_rows(
+    rows: Rows, sample: WorkingSample, found: SearchResult, setup: Setup
+) -> tuple[WorkingSample, SearchResult]:
+    """What was found, settled again on a larger sample where there is one: atoms that are used seldom need it."""
+    larger = WorkingSample(rows, setup.seed, complete=sample.complete, offset=sample.offset)
+    if larger.draw(_MANY_ROWS) and len(larger.X) > len(sample.X):
+        B, certificate = larger.settle(larger.start(sample.dictionary(found.components)[0]))
+        if certificate.has_zeros:
+            return larger, replace(found, components=B, certificate=certificate)
+    return sample, found
 
 
 def _nothing_but_zeros(rows: Rows, dict_init: Array | None, offset: bool) -> Learned:

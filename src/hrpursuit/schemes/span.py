@@ -10,6 +10,7 @@ from hrpursuit.core.protocols import Array, Rows
 _SAFE_PIVOT = 1e-6  # of X^T X in its Cholesky factorisation, relative to the largest; below it singular values decide
 _DEAD = 1e-13  # singular value, relative to the largest, of a direction that the rows do not have
 _MOST_ROUNDS = 3  # of looking for rows along directions that a sample misses
+_SELDOM = 1e-3  # mean square along a direction, relative to the median one, that is left when large rows are left out
 _OUTLIER, _TRIM_ROUNDS = 6.0, 4  # squared norm relative to the median beyond which a row is left out, and how often
 
 
@@ -71,22 +72,26 @@ def units_of(X: Array) -> Array:
 def whitening_of(X: Array) -> Array:
     """P such that the rows X @ P, each divided by its norm, have nearly the identity for second moment.
 
-    Rows far larger than the others are left out; then one step of Tyler's fixed point, which weighs every row alike.
-    More steps fit sparse rows ever worse: many of them lie in few dimensions.
+    Rows far larger than the others are left out, but for directions that hardly any other row has: an atom may be used
+    seldom. Then one step of Tyler's fixed point, which weighs every row alike. More steps fit sparse rows ever worse:
+    many of them lie in few dimensions.
     """
     n = X.shape[1]
     P = _inverse_root(X.T @ X / len(X))
+    Y = X @ P
     for _ in range(_TRIM_ROUNDS):
-        squares = np.square(X @ P).sum(axis=1)
+        squares = np.square(Y).sum(axis=1)
         usual = squares < _OUTLIER * np.median(squares)
         if usual.all() or np.count_nonzero(usual) < 2 * n:
             break
-        P = _inverse_root(X[usual].T @ X[usual] / np.count_nonzero(usual))
-    Y = X @ P
+        P = P @ _inverse_root(Y[usual].T @ Y[usual] / np.count_nonzero(usual), _SELDOM)
+        Y = X @ P
     Y *= np.sqrt(n / np.maximum(np.square(Y).sum(axis=1), np.finfo(float).tiny))[:, None]
     return P @ _inverse_root(Y.T @ Y / len(Y))
 
 
-def _inverse_root(C: Array) -> Array:
+def _inverse_root(C: Array, least: float = 0.0) -> Array:
+    """C^(-1/2), with eigenvalues raised to this share of their median, and to rounding in any case."""
     values, V = np.linalg.eigh(C)
-    return np.asarray((V / np.sqrt(np.maximum(values, 1e-15 * values[-1]))) @ V.T)
+    floor = max(1e-15 * values[-1], least * float(np.median(values)))
+    return np.asarray((V / np.sqrt(np.maximum(values, floor))) @ V.T)

@@ -17,7 +17,7 @@ from hrpursuit.core.certificate_kernels import count_zeros
 from hrpursuit.core.manifolds import normalize_rows, polar
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
-from hrpursuit.core.settle import settle_complete, settle_orthogonal
+from hrpursuit.core.settle import mode, settle_complete, settle_orthogonal
 from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.evidence import distinct, distinct_live, sample_evidence
 from hrpursuit.schemes.span import missing_directions, spanning, units_of, whitening_of
@@ -280,11 +280,3 @@ def _not_vanishing(X: Array) -> Array:
     largest = np.abs(X).max(axis=1)
     keep = largest > _VANISHING * largest.max()
     return X if keep.all() else X[keep]
-
-
-def mode(values: Array, width: float) -> float:
-    """The mean of those values that most others are within `width` of."""
-    values = np.sort(values)
-    counts = np.searchsorted(values, values + 2 * width, side="right") - np.arange(len(values))
-    first = int(np.argmax(counts))
-    return float(values[first : first + counts[first]].mean())
