@@ -1,14 +1,16 @@
 """The online estimator: how soon it is right again after a sudden change, what an interruption changes (nothing), and
 what a batch costs.
 
-Run `python benchmarks/online.py`.
+python benchmarks/online.py            # --quick: 3 changes, one stream
 """
 
 import tempfile
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
-from common import describe_machine, seconds, table, verdict
+from common import command_line, seconds
+from results import Results
 from sklearn.utils.validation import validate_data
 
 from hrpursuit import MiniBatchHRP
@@ -39,13 +41,13 @@ def batches_until_right(dictionary, seed):
     return 1 + max(np.flatnonzero(wrong), default=-1) + 1, model.n_changes_
 
 
-def change_rows():
+def change_rows(results, n_seeds):
     for dictionary in ("orthogonal", "complete"):
-        found = [batches_until_right(dictionary, seed) for seed in range(N_SEEDS)]
+        found = [batches_until_right(dictionary, seed) for seed in range(n_seeds)]
         needed = [n for n, _ in found]
         once = sum(n_changes == 1 for _, n_changes in found)
-        figures = (f"{np.median(needed):g}", max(needed), f"{once} of {N_SEEDS}")
-        yield dictionary, *figures, verdict(max(needed) <= 20)
+        reached = results.bar(f"{dictionary}: batches until right after a change, most", max(needed), at_most=20)
+        yield dictionary, np.median(needed), max(needed), once, n_seeds, reached
 
 
 def streams():
@@ -78,18 +80,18 @@ def cost(X, settings):
     return plain, ours - checks, checks
 
 
-def cost_rows():
-    for name, X, settings in streams():
+def cost_rows(results, n_streams):
+    for name, X, settings in islice(streams(), n_streams):
         plain, ours, checks = cost(X, settings)
-        figures = [f"{1e3 * t / N_BATCHES:.2f}" for t in (plain, ours, checks)]
         dictionary = settings.get("dictionary", "orthogonal")
-        yield f"{name:<19}", dictionary, *figures, f"{ours / plain:.2f}", verdict(ours <= 3 * plain)
+        reached = results.bar(f"{name}, {dictionary}: a batch over a pass", ours / plain, at_most=3)
+        yield name, dictionary, *(1e3 * t / N_BATCHES for t in (plain, ours, checks)), ours / plain, reached
 
 
-def resume_rows():
+def resume_rows(results, n_streams):
     """A stream that is saved, forgotten and loaded again after every few batches, against one that is not."""
     with tempfile.TemporaryDirectory() as folder:
-        for name, X, settings in streams():
+        for name, X, settings in islice(streams(), n_streams):
             batches = np.split(X[:30_000], 60)
             whole, parts = (MiniBatchHRP(random_state=0, **settings) for _ in range(2))
             for i, batch in enumerate(batches):
@@ -99,19 +101,33 @@ def resume_rows():
                     parts.save(Path(folder) / "state")
                     parts = MiniBatchHRP.load(Path(folder) / "state")
             same = np.array_equal(whole.components_, parts.components_) and whole.drift_ == parts.drift_
-            difference = f"{np.abs(whole.components_ - parts.components_).max():g}"
-            yield f"{name:<19}", settings.get("dictionary", "orthogonal"), difference, verdict(same)
+            difference = float(np.abs(whole.components_ - parts.components_).max())
+            dictionary = settings.get("dictionary", "orthogonal")
+            results.bar(f"{name}, {dictionary}: bit for bit the same when resumed", int(same), at_least=1)
+            yield name, dictionary, difference, bool(same)
 
 
 def main():
-    describe_machine()
-    print("\nA sudden change, 20 features, sparsity 0.2, batches of 100. Asked: an error below 0.01 within 20 batches")
-    table(["dictionary", "median", "most", "one change seen", "reached"], change_rows())
-    print("\nSaved and loaded again nine times in 60 batches, and cut otherwise, against a run that was not")
-    table(["rows               ", "dictionary", "largest difference", "bit for bit"], resume_rows())
-    print(f"\nA batch of {BATCH} x {N_FEATURES}, mean of {N_BATCHES} with all searches, in milliseconds.")
-    print("Asked: at most 3 times one Stage One pass over it with its polar, validation aside")
-    table(["rows               ", "dictionary", "pass + polar", "batch", "validation", "ratio", "reached"], cost_rows())
+    quick = command_line(__doc__).parse_args().quick
+    n_streams = 1 if quick else None
+    first = f"{'rows':<19}"
+    with Results(__file__, partial=quick) as results:
+        results.figures(
+            "batches of 100 until the error is below 0.01 after a sudden change; asked: 20; 20 features, sparsity 0.2",
+            ["dictionary", "median", "most", "one change seen", "of", "reached"],
+            change_rows(results, 3 if quick else N_SEEDS),
+        )
+        results.figures(
+            "saved and loaded again nine times in 60 batches, and cut otherwise, against a run that was not",
+            [first, "dictionary", "largest difference", "bit for bit"],
+            resume_rows(results, n_streams),
+        )
+        results.figures(
+            f"ms for a batch of {BATCH} x {N_FEATURES}, mean of {N_BATCHES} with all searches, validation aside; asked: "
+            "at most 3 times one Stage One pass over it with its polar factor",
+            [first, "dictionary", "pass + polar", "batch", "validation", "ratio", "reached"],
+            cost_rows(results, n_streams),
+        )
 
 
 if __name__ == "__main__":

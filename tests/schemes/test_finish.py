@@ -9,7 +9,8 @@ from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators import HRP
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows
-from hrpursuit.schemes.finish import codes_are_independent, finish_complete, finish_orthogonal
+from hrpursuit.schemes.dependence import codes_are_independent
+from hrpursuit.schemes.finish import finish_complete, finish_orthogonal
 from hrpursuit.schemes.finish_l1 import GREEDY_PLANES, finish_l1, l1_norms
 
 

@@ -82,6 +82,10 @@ class Problem(Protocol):
         """Whether a unit vector lies in the basin of an exact atom."""
         ...
 
+    def looks_dependent(self, W: Array) -> bool:
+        """Whether the codes of an orthogonal dictionary are large together, as those of data that is not sparse."""
+        ...
+
     def l1(self, components: Array) -> float:
         """l1 norm of the codes of settled components per row of the working sample, to compare such components."""
         ...
@@ -295,7 +299,7 @@ def search(
     descent = Descent(problem.X, W, np.random.default_rng([seed, 1]))
     schedule, answers = Schedule(n, options.look_every), _Answers(problem, has_exact_atom)
     bath: HeatBath | None = None
-    step, limit, has_grown = 0, max(first_rows, without_atom), False
+    step, limit, has_grown, has_asked = 0, max(first_rows, without_atom), False, False
 
     def end(outcome: Outcome, components: Array, certificate: Certificate | None = None) -> SearchResult:
         return SearchResult(outcome, components, step, certificate, answers.exact_atom)
@@ -340,6 +344,10 @@ def search(
             has_grown = True
             if problem.draw(options.rows_per_feature[1]):
                 descent.set_rows(problem.X)
+        if not has_asked and 2 * step >= limit and bath is None:
+            has_asked = True
+            if not answers.exact_atom and problem.looks_dependent(polar_near(descent.quench()[0])):
+                break
         if step >= limit and limit < with_atom:
             W_test = descent.quench()[0] if bath is None else W_cold
             limit = with_atom if answers.look_for_exact_atom(W_test) else limit

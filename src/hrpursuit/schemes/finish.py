@@ -26,6 +26,7 @@ from hrpursuit.core.spike_slab import (
 )
 from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows, MappedRows, whitening
+from hrpursuit.schemes.dependence import codes_are_independent
 from hrpursuit.schemes.evidence import distinct_live, is_live
 from hrpursuit.schemes.finish_l1 import finish_l1
 from hrpursuit.schemes.finished import Finished
@@ -37,12 +38,7 @@ _FIRST_STEPS = 6  # after which codes that are dependent are not worth more
 _EM_ROWS, _EM_ROWS_PER_FEATURE = 1000, 20
 _EM_STEPS_ON_SAMPLE, _EM_STEPS_ON_ALL = 20, 5
 _FIXED_POINT_STEPS, _FIXED_POINT_TOL = 30, 1e-2
-_TEST_ROWS = 3000  # rows on which the codes are tested for independence
 _CLEARLY_WORSE = 0.02  # per feature, of the evidence: data far from spike-and-slab codes in noise
-# By quantile of the magnitudes, the mean correlation between columns above which codes are dependent. Measured at .5
-# and .95: independent sources below .01, image patches .06 to .5 and .05 to .16, readings of sensors .13 and .08;
-# sources with 5% of outliers .05 and more, ill-conditioned sources in noise .26 and .01.
-_MOST_COINCIDENT = {0.5: 0.055, 0.95: 0.025}
 _MOST_REPEATED = 0.01  # share of repeated rows up to which all rows count as evidence
 #: Log-likelihood of all rows over that of Gaussian codes, per pair of atoms: below this, densities are fitted to
 #: chance, and a smooth one does better. Measured on sparse codes at 0 and 10 dB with 10 to 50 rows per
@@ -109,29 +105,6 @@ def _independent_start(X: Array, seed: int, orthogonal: bool) -> list[Array]:
     P = whitening(X.T @ X, len(X))
     B = _fixed_point(X @ P, seed) @ P
     return [polar(B) if orthogonal else B]
-
-
-def codes_are_independent(S: Array) -> bool:
-    """Whether the magnitudes of the codes look independent from column to column, as maximum likelihood assumes.
-
-    Codes are dependent where those above the median magnitude of their column coincide between columns, and those among
-    the largest 5% as well: outliers (a few rows) do the second alone, noise that an ill-conditioned encoder has made
-    correlated the first alone. The measure is the mean correlation over all pairs of columns, compared with the limit
-    plus three standard errors.
-    """
-    size = np.abs(S[:: -(-len(S) // _TEST_ROWS)])
-    for quantile, limit in _MOST_COINCIDENT.items():
-        large = (size > np.quantile(size, quantile, axis=0)).astype(np.float32)
-        large = large[:, large.any(axis=0)]
-        n, k = large.shape
-        if k < 2:
-            return True
-        large -= large.mean(axis=0)
-        large /= np.sqrt(np.mean(large * large, axis=0))
-        correlation = (float(np.square(large.sum(axis=1)).mean()) - k) / (k * (k - 1))
-        if correlation < limit + 3 / np.sqrt(n * k * (k - 1) / 2):
-            return True
-    return False
 
 
 def _likeliest_on_sample(
