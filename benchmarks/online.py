@@ -123,8 +123,8 @@ def main():
             resume_rows(results, n_streams),
         )
         results.figures(
-            f"ms for a batch of {BATCH} x {N_FEATURES}, mean of {N_BATCHES} with all searches, validation aside; asked: "
-            "at most 3 times one Stage One pass over it with its polar factor",
+            f"ms for a batch of {BATCH} x {N_FEATURES}, mean of {N_BATCHES} with all searches, validation aside; "
+            "asked: at most 3 times one Stage One pass over it with its polar factor",
             [first, "dictionary", "pass + polar", "batch", "validation", "ratio", "reached"],
             cost_rows(results, n_streams),
         )

@@ -1,4 +1,4 @@
-"""Whether codes are independent from column to column: those of sparse or dense sources are, those of images are not."""
+"""Whether codes are independent from column to column: those of sparse sources are, those of images are not."""
 
 import numpy as np
 

@@ -58,7 +58,7 @@ def exact_scheme(
         if not sample.draw(setup.options.rows_per_feature[0]):
             return _nothing_but_zeros(rows, dict_init, offset)
         W = random_start(sample, setup.seed) if dict_init is None else sample.start(dict_init)
-        first_steps, few, _ = setup.options.limits(sample.rank)
+        first_steps, few, _ = setup.options.limits(sample.rank, len(sample.X))
         few = few if n_nonzero is None else max(first_steps, few // 2)  # a fixed number of codes seldom is exact
         found, advice = _search(rows, sample, W, warm, setup, diagnosed, (first_steps, few, 2 * few))
         if found.outcome in EXACT and not found.certificate:

@@ -19,7 +19,6 @@ from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.settle import mode, settle_complete, settle_orthogonal
 from hrpursuit.rows import MappedRows
-from hrpursuit.schemes.dependence import codes_are_independent
 from hrpursuit.schemes.evidence import distinct, distinct_live, sample_evidence
 from hrpursuit.schemes.span import missing_directions, spanning, units_of, whitening_of
 
@@ -196,12 +195,6 @@ class WorkingSample:
     def has_exact_atom(self, w: Array) -> bool:
         stretch = float(np.linalg.norm(self._P, 2)) if self.complete else 1.0
         return any(has_exact_atom(self.X, w, stretch * level) for level in self.levels)
-
-    def looks_dependent(self, W: Array) -> bool:
-        """By the rows as they are: divided by their norm, codes that are large together do not show."""
-        if self.offset:
-            return False
-        return not codes_are_independent(self._in_polish(self.raw) @ self.encoding(W).T)
 
     def l1(self, components: Array) -> float:
         S = self._plain @ components.T

@@ -40,7 +40,7 @@ from hrpursuit.schemes.online.watch import (
 )
 
 _ROWS_OF_QUICK_SEARCH = 4  # a feature: a first try, for streams that end early
-_QUICK_STEPS = 64  # of a search that only looks whether the answer is easy
+_QUICK_STEPS = 48  # of a search that only looks whether the answer is easy
 _PATIENT = 128  # steps between searches from which on noisy data is checked for exact atoms
 _FIRST_WAIT, _LONGEST_WAIT = 16, 128  # steps between two searches
 _STEPS_BEFORE_FIXED = 20  # of Stage Two on data that is not sparse, which the alternation cannot make up for
