@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
-from hrpursuit.core.certificate import certify, certify_codes, has_exact_atom, moves_along_seldom, same_atoms
+from hrpursuit.core.certificate import certify, certify_codes, has_exact_atom, moves_along, same_atoms, used_seldom
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.polish import polish_free, polish_orthogonal
 from hrpursuit.core.rounding import ZeroLevel, zero_levels
@@ -146,6 +146,11 @@ def test_same_atoms_is_one_to_one(rng):
     assert not same_atoms(doubled, W)
 
 
+def moves(S):
+    levels, norms = np.full(len(S), 1e-9), np.ones(S.shape[1])
+    return moves_along(S, levels, norms, used_seldom(S, levels, norms))
+
+
 class TestAtomsUsedSeldom:
     """Of a complete dictionary: a code column could be moved along that of an atom used in a few rows, and stay."""
 
@@ -159,12 +164,12 @@ class TestAtomsUsedSeldom:
         return S
 
     def test_the_truth_has_no_move(self, rng):
-        assert moves_along_seldom(self.codes(rng), np.full(200, 1e-9), np.ones(8)) == []
+        assert moves(self.codes(rng)) == []
 
     def test_what_is_mixed_in_is_found(self, rng):
         S = self.codes(rng)
         S[:, 3] += 0.7 * S[:, 7]
-        (move,) = moves_along_seldom(S, np.full(200, 1e-9), np.ones(8))
+        (move,) = moves(S)
         assert (move.column, move.along, move.n_more) == (3, 7, 6)
         assert move.factor == pytest.approx(-0.7, abs=1e-9)
 
@@ -190,3 +195,30 @@ class TestAtomsUsedSeldom:
             n_exact += error < 1e-9
             assert error < 1e-9 or not model.certified_
         assert n_exact >= 24
+
+    @pytest.mark.parametrize("seed", range(3))
+    def test_columns_do_not_move_along_each_other(self, seed):
+        """Both of a pair at once became one atom, and the search was lost."""
+        kind = {"sparsity": 0.01, "dictionary": "complete", "condition": 10, "random_state": seed}
+        X, _, A = make_sparse_coded(6000, 60, **kind)
+        assert dictionary_error(HRP(dictionary="complete", random_state=0).fit(X).components_, A) < 1e-7
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_all_rows_are_checked_alike(self, seed):
+        """`certify` of all samples once passed over the fourth condition."""
+        rng = np.random.default_rng(seed)
+        _, codes, A = make_sparse_coded(3000, 6, sparsity=0.3, dictionary="complete", random_state=seed)
+        codes[:, 0] = 0
+        codes[rng.permutation(3000)[:5], 0] = rng.standard_normal(5)
+        X = codes @ A
+        model = HRP(dictionary="complete", random_state=0).fit(X)
+        assert dictionary_error(model.components_, A) < 1e-7 or not model.certify(X)
+        wrong = np.linalg.inv(A).T.copy()
+        used = np.flatnonzero(codes[:, 0])
+        row = used[np.argmax(np.abs(codes[used][:, 1:]).min(axis=1))]
+        wrong[1] -= codes[row, 1] / codes[row, 0] * wrong[0]  # a zero more in one row, fewer in others
+        zero = zero_levels(X)[-1]
+        S = X @ wrong.T
+        in_memory = certify_codes(S, zero.of_rows(X), np.linalg.norm(wrong, axis=1), orthogonal=False)
+        in_blocks = certify(ArrayRows(X, block_size=256), wrong, zero, orthogonal=False)
+        assert sorted(in_blocks.ambiguous.tolist()) == sorted(in_memory.ambiguous.tolist())

@@ -253,3 +253,24 @@ class TestCitizen:
         HRP(2, dict_init=start, random_state=0).fit(X).transform(X)
         assert_array_equal(X, kept)
         assert_array_equal(start, start_kept)
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided", "read-only", "big-endian"])
+def test_arrays_of_any_layout(order):
+    X = make_sparse_coded(200, 8, sparsity=0.3, random_state=0)[0]
+    given = {
+        "C": X,
+        "F": np.asfortranarray(X),
+        "strided": np.repeat(X, 2, axis=0)[::2],
+        "read-only": X.copy(),
+        "big-endian": X.astype(">f8"),
+    }[order]
+    given.flags.writeable = order != "read-only"
+    assert_allclose(HRP(random_state=0).fit(given).components_, HRP(random_state=0).fit(X).components_, atol=1e-12)
+
+
+def test_a_fit_that_fails_leaves_the_number_of_features():
+    model = HRP(random_state=0).fit(make_sparse_coded(60, 5, sparsity=0.3, random_state=0)[0])
+    with pytest.raises(ValueError, match="samples"):
+        model.fit(np.random.default_rng(0).standard_normal((4, 8)))
+    assert model.n_features_in_ == model.components_.shape[1] == 5

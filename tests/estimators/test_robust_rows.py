@@ -189,3 +189,23 @@ def test_outliers_along_one_direction_are_never_certified_wrongly(seed, rng):
     X[:30] += 10 * rng.standard_normal((30, 1)) * rng.standard_normal((1, 15))
     found = fit(X, "orthogonal", seed)
     assert not found.certified_ or dictionary_error(found.components_, W) < 1e-11
+
+
+class TestFirstValuesZero:
+    """The probe of the first 256 values for decimals once divided by their largest, which was zero."""
+
+    def test_a_column(self):
+        X = np.round(make("complete", 0)[0], 2)
+        X[:280, 0] = 0
+        assert np.isfinite(fit(X, "complete", 0).components_).all()
+
+    def test_sparse_rows(self):
+        X = make_sparse_coded(5000, 20, sparsity=0.01, random_state=12)[0]
+        model = HRP(random_state=0).fit(X)
+        assert model.certify(X).n_rows > 0
+
+
+@pytest.mark.parametrize("seed", [12, 13, 14])
+def test_a_larger_sample_does_not_spoil_an_exact_answer(seed):
+    X, _, W = make_sparse_coded(5000, 20, sparsity=0.01, random_state=seed)
+    assert dictionary_error(HRP(random_state=0).fit(X).components_, W) < 1e-11

@@ -200,3 +200,34 @@ class TestTooFewRows:
         X, _, _ = self.noisy(0, 1)
         one, other = (HRP(random_state=0).fit(scale * X).components_ for scale in (1, 2.0**40))
         assert_allclose(one, other, atol=1e-9)
+
+    def test_the_callback_sees_its_name_and_can_stop_it(self):
+        X, _, _ = self.noisy(0, 0)
+        names, after = [], []
+
+        def stop(iterate):
+            names.append(iterate.stage)
+            after.extend([1] if names.count(SMOOTH_LIKELIHOOD) > 2 else [])
+            return names.count(SMOOTH_LIKELIHOOD) >= 2
+
+        HRP(random_state=0, callback=stop).fit(X)
+        assert SMOOTH_LIKELIHOOD in names
+        assert not after
+
+    def test_with_several_runs_the_smooth_ones_count(self):
+        X, _, _ = self.noisy(0, 2)
+        assert HRP(n_init=4, random_state=0).fit(X).stages_[-1].name == SMOOTH_LIKELIHOOD
+
+    def test_the_likelihood_is_of_the_rows_as_given(self):
+        X, _, _ = self.noisy(0, 0, "complete")
+        start = np.eye(20)
+        one, other = (finish_complete(ArrayRows(scale * X), [start], lost=True, seed=0) for scale in (1, 4.0))
+        assert one.method == other.method == SMOOTH_LIKELIHOOD
+        assert other.objective_after == pytest.approx(one.objective_after - 20 * np.log(4))
+
+    def test_codes_that_are_nearly_gaussian_in_many_rows(self):
+        """What was fitted was the grid of the histogram: an error of .2 to .4, four times that of a smooth density."""
+        X, _, W = make_sparse_coded(100_000, 20, sparsity=0.2, snr_db=-6, random_state=0)
+        model = HRP(random_state=0).fit(X)
+        assert model.stages_[-1].name == SMOOTH_LIKELIHOOD
+        assert dictionary_error(model.components_, W) < 0.1

@@ -154,6 +154,17 @@ class TestWhitening:
         assert np.isfinite(whitening_of(X)).all()
 
 
+def test_rank_that_pivots_do_not_show():
+    """The pivots of its Cholesky factor are all large, and its smallest singular value is 3e-18 of the largest."""
+    R = np.triu(-np.ones((60, 60)), 1) + np.eye(60)
+    assert missing_directions(R).shape == (60, 1)
+
+
+def test_full_rank_by_the_condition():
+    assert missing_directions(np.diag(np.r_[np.ones(9), 1e-3])).shape == (10, 0)
+    assert missing_directions(np.zeros((5, 3))).shape == (3, 3)
+
+
 @pytest.fixture(scope="module")
 def data():
     return make_sparse_coded(200_000, 20, sparsity=0.2, random_state=0)

@@ -83,7 +83,8 @@ def pair_sums(S, levels, norms):
 @njit(nogil=True, cache=True, error_model="numpy")
 def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_without, zeros, orthogonal, z):
     """Pairs of columns that are not stationary, and that share more zeros than chance explains, as two matrices of
-    flags; z is the quantile of the normal distribution that is left to chance.
+    flags; and the number of rows without any zero that are outliers. z is the quantile of the normal distribution that
+    is left to chance.
 
     The bound on common zeros is a quantile of the hypergeometric distribution, by its spread and its skew. Rows without
     any zero count as far as independent columns with so many zeros would bring them along; the rest are outliers.
@@ -95,7 +96,8 @@ def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_witho
         for i in range(n):
             without *= 1 - min(zeros[i] / total, 1.0)
         total = m / max(1 - without, 0.2)
-    weight = 1.0 if n_without <= 2 * (total - m) + 5 else 0.0
+    expected = 2 * (total - m) + 5
+    weight = 1.0 if n_without <= expected else 0.0
     unstationary = np.zeros((n, n), np.bool_)
     entangled = np.zeros((n, n), np.bool_)
     for i in range(n):
@@ -115,4 +117,4 @@ def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_witho
                 skew = max((1 - 2 * p) * (1 - 2 * q), 0.0)
                 chance = z * np.sqrt(total * p * (1 - p) * q * (1 - q)) + skew * (z * z - 1) / 6 + 0.5
                 entangled[i, j] = common[i, j] - total * p * q > chance
-    return unstationary, entangled
+    return unstationary, entangled, 0.0 if n_without <= expected else n_without - (total - m)

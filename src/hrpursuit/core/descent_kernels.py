@@ -10,6 +10,7 @@ import numpy as np
 from numba import njit
 
 f4 = np.float32
+LARGEST = f4(2.5)  # square of a singular value of W up to which a Newton-Schulz step is good; it diverges from 5 on
 SMALL = f4(0.3)  # a code is small when it is below this share of the rms of its column
 
 
@@ -45,6 +46,7 @@ def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
     P = np.empty((n_batch, n), f4)
     A = np.empty((n, n), f4)
     V = np.empty((n, n), f4)
+    leading = np.full(n, f4(1 / np.sqrt(n)))  # direction of the largest singular value of W, about
     for k in range(len(offsets)):
         np.dot(X_twice[offsets[k] : offsets[k] + n_batch], W.T, S)
         if softening < 0:
@@ -83,15 +85,43 @@ def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
             for j in range(n):
                 W[i, j] += V[i, j]
         np.dot(W, W.T, A)
-        for i in range(n):
-            for j in range(n):
-                A[i, j] *= f4(-0.5)
-            A[i, i] += f4(1.5)
-        np.dot(A, W, V)
-        for i in range(n):
-            for j in range(n):
-                W[i, j] = V[i, j]
+        square = _largest_eigenvalue(A, leading)
+        n_rounds = 1
+        if square > LARGEST:  # all atoms turn in one plane, too far for a Newton-Schulz step
+            shrink = np.sqrt(1 / square)
+            n_rounds = 10
+            for i in range(n):
+                for j in range(n):
+                    W[i, j] *= shrink
+                    M[i, j] *= shrink
+        for _ in range(n_rounds):
+            if n_rounds > 1:
+                np.dot(W, W.T, A)
+            for i in range(n):
+                for j in range(n):
+                    A[i, j] *= f4(-0.5)
+                A[i, i] += f4(1.5)
+            np.dot(A, W, V)
+            for i in range(n):
+                for j in range(n):
+                    W[i, j] = V[i, j]
     return _order(S)
+
+
+@njit(fastmath=True, nogil=True, error_model="numpy")
+def _largest_eigenvalue(A, v):
+    """Of a positive matrix, by three power iterations from the unit vector v, which they turn."""
+    n = len(v)
+    size = f4(0)
+    for _ in range(3):
+        u = np.dot(A, v)
+        size = f4(0)
+        for i in range(n):
+            size += u[i] * u[i]
+        size = np.sqrt(size)
+        for i in range(n):
+            v[i] = u[i] / (size + f4(1e-30))
+    return size
 
 
 @njit(fastmath=True, nogil=True, error_model="numpy")

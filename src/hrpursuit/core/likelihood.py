@@ -161,8 +161,8 @@ def maximize_likelihood(
     anneal : bool, default=True
         Whether the densities start out smooth and sharpen step by step; False for a start that is nearly right.
     smooth : bool, default=False
-        Whether columns that are not sub-Gaussian have the density 1 / (pi cosh s), s relative to their rms, instead of
-        one that is fitted to them: for rows that are too few.
+        Whether columns that are not sub-Gaussian have the density 1 / (pi cosh s), s relative to their unit, instead of
+        one that is fitted to them; units that differ by chance are pooled. For rows that are too few.
     sample : array of shape (n, n_features) or None, default=None
         Rows for the units of the code columns; None takes up to 20,000 of `rows`.
     callback : callable or None, default=None
@@ -176,7 +176,7 @@ def maximize_likelihood(
     units = column_units(sample @ B.T)
     units = shrunk_units(units, n) if smooth else units
     counts = histogram(in_units(sample, _scaled(B, units).astype(sample.dtype)))
-    anneal = anneal and not smooth
+    anneal, name = anneal and not smooth, SMOOTH_LIKELIHOOD if smooth else MAXIMUM_LIKELIHOOD
     densities = fit_densities(counts, units, len(sample), _FIRST_SCALE if anneal else 0.0)
     densities = densities.smoothed(counts) if smooth else densities
     best = LikelihoodFit(B, 0, False, -np.inf, -np.inf, densities)
@@ -206,7 +206,7 @@ def maximize_likelihood(
             factor /= 2
         best = replace(best, n_iter=n_iter)
         stop = callback is not None and callback(
-            Iterate(MAXIMUM_LIKELIHOOD, n_iter, _atoms(best.encoder, orthogonal), -best.log_likelihood, size, max_iter)
+            Iterate(name, n_iter, _atoms(best.encoder, orthogonal), -best.log_likelihood, size, max_iter)
         )
         if stop or best.converged or factor < _SHORTEST:
             break

@@ -92,14 +92,17 @@ def _largest_spacing(X: NDArray[Any], units: NDArray[Any]) -> float | None:
 def _decimal_spacing(flat: NDArray[Any]) -> float | None:
     """10^-d for the smallest d such that all values are multiples of it; None if they are not rounded to decimals."""
     eps = float(np.finfo(flat.dtype).eps)
+    finest = None
     for part in (flat[:_PROBE], flat):  # the probe answers in most cases
-        largest = max(float(np.abs(part).max()), np.finfo(np.float64).tiny)
+        largest = float(np.abs(part).max())
+        if largest == 0:
+            continue
         if not largest < 1e-3 / eps:
             return None
-        finest = min(_MOST_DECIMALS, int(np.floor(np.log10(1e-3 / (eps * largest)))))  # finer ones do not show
+        finest = min(_MOST_DECIMALS, int(np.floor(np.log10(1e-3 / eps) - np.log10(largest))))  # finer ones do not show
         if not _are_whole(part * 10.0**finest, eps):
             return None
-    if not flat.any():
+    if finest is None:
         return None
     for decimals in range(finest + 1):
         if all(_are_whole(part * 10.0**decimals, eps) for part in (flat[:_PROBE], flat)):

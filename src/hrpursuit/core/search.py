@@ -216,8 +216,8 @@ class Descent:
 
 
 def anneal(X: Array, W: Array, seed: int) -> Array:
-    """Orthogonal dictionary after stochastic steps that shrink to nothing, by a soft score: near the least of a smooth
-    energy of the rows X, of any scale, which plain descent from one start does not find.
+    """Orthogonal dictionary after stochastic steps that shrink to nothing, by a soft score: near the minimum of a
+    smooth energy of the rows X, of any scale, which plain descent from one start does not find.
     """
     rng = np.random.default_rng([seed, 4])
     rms = float(np.sqrt(np.mean(np.square(X, dtype=np.float64)))) or 1.0

@@ -5,7 +5,7 @@ again.
 import numpy as np
 from scipy.special import ndtri
 
-from hrpursuit.core.certificate import Certificate, certify_codes, moves_along_seldom
+from hrpursuit.core.certificate import Certificate, certify_codes, moves_along, used_seldom
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.polish import polish_free, polish_orthogonal, probe_and_polish
@@ -15,7 +15,7 @@ _SMALL = 0.3  # a code is small below this share of the rms of its column
 _FALSE_ALARM, _MARGIN = 1e-3, 1.5  # chance that independent atoms are unmixed, and how far beyond they have to be
 _UNMIX_ROUNDS, _MOST_PAIRS = 4, 4  # rounds, and pairs per feature beyond which nothing is ordered yet
 _POLISH_EVERY = 4  # repairs
-_LARGE = 0.05  # of the largest code of a column: those above tell a ratio of codes to many digits
+_LARGE = 0.05  # share of the largest code of a column above which it may divide, so that rounding stays small
 
 
 def unmix_small(X: Array, W: Array) -> Array:
@@ -101,15 +101,17 @@ def _moved_to_zeros(S: Array, B: Array, levels: Array, certificate: Certificate)
     factors = [(i, j, _shift_to_zeros(S[:, i], S[:, j], levels * norms[i])) for i, j in certificate.unstationary]
     if len(certificate.ambiguous):
         factors += [
-            (move.column, move.along, move.factor) for move in moves_along_seldom(S, levels, norms) if move.n_more > 0
+            (move.column, move.along, move.factor)
+            for move in moves_along(S, levels, norms, used_seldom(S, levels, norms))
+            if move.n_more > 0
         ]
     if not any(c for *_, c in factors):
         return None
     moved = B.copy()
-    seen = set()
+    used: set[int] = set()
     for i, j, c in factors:
-        if i not in seen and c != 0:  # one move for each: the next one is found with the codes that are then
-            seen.add(i)
+        if c != 0 and not used & {i, j}:  # one move for each column: two that move along each other become one
+            used |= {i, j}
             moved[i] += c * B[j]
     return moved
 

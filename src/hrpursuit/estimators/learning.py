@@ -41,10 +41,12 @@ def draw_seeds(random_state: int | np.random.RandomState | None, n: int) -> list
 
 def _is_better(learned: Learned, best: Learned) -> bool:
     """By reconstruction error with a fixed number of nonzeros (T0), else by what the finish minimised or the l1 norm; a
-    certified one in any case.
+    certified one in any case. Where one run found too few rows to fit densities to, the smooth runs count.
     """
     if learned.error is not None and best.error is not None:
         return learned.error < best.error
+    if learned.smooth != best.smooth and not learned.certificate:
+        return learned.smooth
     if learned.cost is not None and best.cost is not None:
         return learned.cost < best.cost
     return bool(learned.certificate) or learned.objective < best.objective

@@ -55,9 +55,7 @@ def takes_gaps(model: Any) -> bool:
 def training_rows(model: Any, X: Any) -> Rows:
     """Rows to fit on; those that are not in memory are still to be surveyed."""
     if _is_plain(X):
-        rows = ArrayRows(X, is_checked=True, is_finite=True)
-        remember_features(model, rows)
-        return rows
+        return ArrayRows(X, is_checked=True, is_finite=True)
     if not is_outside_memory(X):
         X = _validated(model, X, takes_gaps(model), ensure_min_samples=2)
         return ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None), is_checked=True)

@@ -75,4 +75,4 @@ class MappedRows:
 def whitening(gram: Array, n_samples: int) -> Array:
     """(X^T X / n)^(-1/2), the preconditioner of a complete dictionary, from X^T X of full rank."""
     values, V = np.linalg.eigh(gram / n_samples)
-    return np.asarray((V / np.sqrt(values)) @ V.T)
+    return np.asarray((V / np.sqrt(np.maximum(values, np.finfo(float).eps * values[-1]))) @ V.T)

@@ -9,6 +9,7 @@ import numpy as np
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.certificate import unchecked
 from hrpursuit.core.evaluate import mean
+from hrpursuit.core.likelihood import SMOOTH_LIKELIHOOD
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import Outcome, SearchResult
 from hrpursuit.rows import MappedRows
@@ -21,7 +22,9 @@ from hrpursuit.schemes.setup import EXACT, Setup, random_start, run_search
 from hrpursuit.schemes.stages import Learned
 from hrpursuit.schemes.working_sample import WorkingSample
 
-_MANY_ROWS = 100  # per feature: of the sample that settles what a smaller one leaves open
+#: Rows per feature of the sample that settles what a smaller one leaves open: an atom that 1% of the rows use is then
+#: used in as many rows as there are features. And the most entries of that sample, 160 MB.
+_MANY_ROWS, _MOST_ENTRIES = 100, 20_000_000
 
 
 def exact_scheme(
@@ -87,7 +90,8 @@ def exact_scheme(
     if certificate is None:
         certificate = sample.check(B, intercept)
     objective = sample.l1_of_data(encoder, intercept) if certificate else l1_per_row(centred, encoder.T)
-    return Learned(components, encoder, certificate, objective, error, intercept, cost, advice)
+    smooth = any(stage.name == SMOOTH_LIKELIHOOD for stage in setup.log.stages)
+    return Learned(components, encoder, certificate, objective, error, intercept, cost, smooth, advice)
 
 
 def _finish(rows: Rows, starts: list[Array], complete: bool, lost: bool, setup: Setup) -> tuple[Array, float | None]:
@@ -133,12 +137,20 @@ def _search(
 def _on_more_rows(
     rows: Rows, sample: WorkingSample, found: SearchResult, setup: Setup
 ) -> tuple[WorkingSample, SearchResult]:
-    """What was found, settled again on a larger sample where there is one: atoms that are used seldom need it."""
+    """What was found, checked and if need be settled again on a larger sample, where there is one: atoms that are used
+    seldom need it. The answer stays where nothing better comes of that.
+    """
+    n_per_feature = min(_MANY_ROWS, _MOST_ENTRIES // sample.rank**2)
     larger = WorkingSample(rows, setup.seed, complete=sample.complete, offset=sample.offset)
-    if larger.draw(_MANY_ROWS) and len(larger.X) > len(sample.X):
-        B, certificate = larger.settle(larger.start(sample.dictionary(found.components)[0]))
-        if certificate.has_zeros:
-            return larger, replace(found, components=B, certificate=certificate)
+    if setup.stopper.stopped or not larger.draw(n_per_feature) or len(larger.X) <= len(sample.X):
+        return sample, found
+    start = larger.encoding_of(sample.dictionary(found.components)[0])
+    certificate = larger.check(start)
+    if certificate:
+        return larger, replace(found, components=start, certificate=certificate)
+    B, certificate = larger.settle_encoding(start)
+    if certificate or (certificate.has_zeros and larger.l1(B) < larger.l1(start)):
+        return larger, replace(found, components=B, certificate=certificate)
     return sample, found
 
 

@@ -3,14 +3,17 @@
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.lapack import dpocon, dpotrf
 
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Rows
 
-_SAFE_PIVOT = 1e-6  # of X^T X in its Cholesky factorisation, relative to the largest; below it singular values decide
+_SAFE_CONDITION = 1e-10  # reciprocal condition of X^T X below which the singular values of X decide
 _DEAD = 1e-13  # singular value, relative to the largest, of a direction that the rows do not have
 _MOST_ROUNDS = 3  # of looking for rows along directions that a sample misses
-_SELDOM = 1e-3  # mean square along a direction, relative to the median one, that is left when large rows are left out
+#: Mean square along a direction, relative to the median one, that is left when large rows are left out: less would take
+#: the rows of an atom that is used seldom for outliers, more would keep outliers along many directions.
+_LEAST_SHARE = 1e-3
 _OUTLIER, _TRIM_ROUNDS = 6.0, 4  # squared norm relative to the median beyond which a row is left out, and how often
 
 
@@ -37,12 +40,12 @@ def missing_directions(X: Array) -> Array:
 
 
 def _has_full_rank(gram: Array) -> bool:
-    """Whether this is plain to see; False where it takes a closer look."""
-    try:
-        pivots = np.diag(np.linalg.cholesky(gram))
-    except np.linalg.LinAlgError:
+    """Whether the estimated condition leaves no doubt; False where it takes a closer look."""
+    factor, failed = dpotrf(gram)
+    if failed:
         return False
-    return bool(pivots.min() ** 2 > _SAFE_PIVOT * pivots.max() ** 2)
+    reciprocal, _ = dpocon(factor, float(np.abs(gram).sum(axis=0).max()))
+    return bool(reciprocal > _SAFE_CONDITION)
 
 
 def spanning(rows: Rows, X: Array, level: float, *, fixed: bool) -> tuple[Array, Array]:
@@ -84,7 +87,7 @@ def whitening_of(X: Array) -> Array:
         usual = squares < _OUTLIER * np.median(squares)
         if usual.all() or np.count_nonzero(usual) < 2 * n:
             break
-        P = P @ _inverse_root(Y[usual].T @ Y[usual] / np.count_nonzero(usual), _SELDOM)
+        P = P @ _inverse_root(Y[usual].T @ Y[usual] / np.count_nonzero(usual), _LEAST_SHARE)
         Y = X @ P
     Y *= np.sqrt(n / np.maximum(np.square(Y).sum(axis=1), np.finfo(float).tiny))[:, None]
     return P @ _inverse_root(Y.T @ Y / len(Y))

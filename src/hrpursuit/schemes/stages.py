@@ -92,6 +92,8 @@ class Learned:
         Offset of the rows, where one was asked for.
     cost : float or None
         Minus the log-likelihood per row, to compare runs by; None where it was not maximised.
+    smooth : bool
+        Whether that is the likelihood of a smooth density, which is not comparable with that of fitted ones.
     advice : str or None
         What the fit found out about data that it did not fit, and what to do about it.
     """
@@ -103,4 +105,5 @@ class Learned:
     error: float | None = None
     intercept: Array | None = None
     cost: float | None = None
+    smooth: bool = False
     advice: str | None = None

@@ -153,14 +153,18 @@ class WorkingSample:
         B on the sample.
         """
         n_few, n = max(_ROWS_TO_POLISH[0] * self.rank, _ROWS_TO_POLISH[1]), len(self.X)
-        few = slice(None) if self.rank <= 64 or n <= n_few else slice(n_few)
+        return self.settle_encoding(self.encoding(W), None if self.rank <= 64 or n <= n_few else n_few)
+
+    def settle_encoding(self, start: Array, n_rows: int | None = None) -> tuple[Array, Certificate]:
+        """The same from rows of an encoding matrix, polished on the first `n_rows` rows, or on all."""
+        few = slice(n_rows)
         for known, level in zip(self._levels, self.levels, strict=True):
             if self.complete:
-                B, certificate = settle_complete(self._plain[few], self.encoding(W), level[few])
+                B, certificate = settle_complete(self._plain[few], start, level[few])
                 if not self.is_sound(B):
-                    return self.encoding(W), unchecked(self.rank)  # two atoms have become one
+                    return start, unchecked(self.rank)  # two atoms have become one
             else:
-                B, certificate = settle_orthogonal(self._plain[few], W, level[few])
+                B, certificate = settle_orthogonal(self._plain[few], start, level[few])
             if certificate.has_zeros and few.stop is not None:
                 certificate = self._check(B, level)  # of all rows of the sample
             certificate = replace(certificate, zero_level=known.floor)

@@ -225,7 +225,7 @@ def _fix_sparsity(state: OnlineState) -> None:
         atoms, encoder = dictionary(state)
         error = relative_error(ArrayRows(state.held), atoms, encoder, n_nonzero, refit=state.settings.complete)
         if error > _SPARSE_ALREADY:
-            state.mode = "fixed"
+            state.mode, state.certificate = "fixed", unchecked(state.settings.n_features)  # it moves from here on
             begin_fixed(state)
 
 
