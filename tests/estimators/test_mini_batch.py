@@ -510,3 +510,12 @@ class TestRowsOutsideMemory:
                 go_on(open_rows(breaking, block_size=100))
             assert_array_equal(model.components_, before)
             assert (model.n_samples_seen_, model.drift_, model._state.n_seen) == (3000, drift, 3000)
+
+
+@pytest.mark.parametrize("dictionary", ONES)
+def test_no_certificate_where_codes_are_cut(dictionary):
+    """The alternation for a fixed number of codes moves the dictionary; its certificate once stayed."""
+    for seed in range(4):
+        X = make_sparse_coded(1200, 20, sparsity=0.1, dictionary=dictionary, random_state=seed)[0]
+        model = feed(MiniBatchHRP(4, dictionary=dictionary, random_state=seed), X, size=100)
+        assert not model.certified_ or model.certify(X)

@@ -209,3 +209,43 @@ class TestFirstValuesZero:
 def test_a_larger_sample_does_not_spoil_an_exact_answer(seed):
     X, _, W = make_sparse_coded(5000, 20, sparsity=0.01, random_state=seed)
     assert dictionary_error(HRP(random_state=0).fit(X).components_, W) < 1e-11
+
+
+@pytest.mark.parametrize("n_features", [64, 100])
+@pytest.mark.parametrize("kind", ["uniform", "counts", "common factor", "positive codes"])
+def test_a_dominant_direction(kind, n_features):
+    """All atoms once turned in one plane, beyond the range of a Newton-Schulz step, and the search ended with NaN."""
+    rng = np.random.default_rng(0)
+    shape = 10 * n_features, n_features
+    X = {
+        "uniform": lambda: rng.random(shape),
+        "counts": lambda: rng.poisson(5, shape).astype(float),
+        "common factor": lambda: rng.standard_normal(shape) + 3 * rng.standard_normal((shape[0], 1)),
+        "positive codes": lambda: (
+            positive(rng, *shape) @ np.linalg.qr(rng.standard_normal((n_features, n_features)))[0]
+        ),
+    }[kind]()
+    found = HRP(random_state=0).fit(X)
+    assert_allclose(found.components_ @ found.components_.T, np.eye(n_features), atol=1e-10)
+
+
+@pytest.mark.parametrize("dictionary", DICTIONARIES)
+@pytest.mark.parametrize("share", [0.05, 0.2])
+def test_outliers_on_a_line_are_never_certified_wrongly(dictionary, share):
+    for seed in range(5):
+        X, _, A = make(dictionary, seed, 1000, 20)
+        rng = np.random.default_rng(seed)
+        chosen = rng.permutation(1000)[: int(1000 * share)]
+        X[chosen] = 10 * rng.standard_normal((len(chosen), 1)) * rng.standard_normal(20)
+        found = fit(X, dictionary, seed)
+        assert dictionary_error(found.components_, A) < 1e-9 or not found.certified_
+
+
+def test_an_eigenvalue_below_zero_by_rounding():
+    """Of float32 rows that lack a dimension: its root was NaN."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        codes = (rng.random((165, 33)) < rng.uniform(0.01, 0.05, 33)) * np.geomspace(1, 10, 33)
+        codes[:, 0] = 0
+        X = (codes @ random_orthogonal(33, rng)).astype(np.float32)
+        assert np.isfinite(HRP(random_state=seed).fit(X).components_).all()
