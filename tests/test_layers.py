@@ -11,6 +11,7 @@ import hrpursuit
 ROOT = Path(hrpursuit.__file__).parent
 #: Lowest first; names on one line do not know each other.
 LAYERS = [
+    ["compiled"],
     ["core", "files", "blas"],
     ["rows"],
     ["schemes", "metrics", "progress"],

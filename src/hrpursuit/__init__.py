@@ -1,13 +1,39 @@
 """Sparse coding with orthogonal and complete dictionaries by Hierarchical Riemannian Pursuit."""
 
-from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
-from hrpursuit.estimators import HRP, MiniBatchHRP, recover_atom, sparse_code
-from hrpursuit.versions import show_versions
+if TYPE_CHECKING:
+    from hrpursuit.core.certificate import Certificate
+    from hrpursuit.core.options import HRPOptions
+    from hrpursuit.estimators import HRP, MiniBatchHRP, recover_atom, sparse_code
+    from hrpursuit.versions import show_versions
 
-try:
-    __version__ = version("hrpursuit")
-except PackageNotFoundError:  # a source tree that is not installed
-    __version__ = "0+unknown"
+    __version__: str
 
-__all__ = ["HRP", "MiniBatchHRP", "recover_atom", "show_versions", "sparse_code"]
+__all__ = ["HRP", "Certificate", "HRPOptions", "MiniBatchHRP", "recover_atom", "show_versions", "sparse_code"]
+
+#: Where each name is: it is imported when it is first used, so that `import hrpursuit` takes no time.
+_HOMES = {
+    "Certificate": "hrpursuit.core.certificate",
+    "HRPOptions": "hrpursuit.core.options",
+    "HRP": "hrpursuit.estimators",
+    "MiniBatchHRP": "hrpursuit.estimators",
+    "recover_atom": "hrpursuit.estimators",
+    "sparse_code": "hrpursuit.estimators",
+    "show_versions": "hrpursuit.versions",
+    "__version__": "hrpursuit.versions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module  # noqa: PLC0415
+
+    value = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

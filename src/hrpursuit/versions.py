@@ -20,11 +20,14 @@ _PACKAGES = (
 )
 
 
-def _version(package: str) -> str:
+def _version(package: str, absent: str = "not installed") -> str:
     try:
         return version(package)
     except PackageNotFoundError:
-        return "not installed"
+        return absent
+
+
+__version__ = _version("hrpursuit", "0+unknown")  # a source tree that is not installed
 
 
 def show_versions() -> None:

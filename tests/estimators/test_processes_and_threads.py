@@ -62,7 +62,7 @@ def test_import_compiles_nothing_and_loads_nothing_optional():
 import sys
 import numba, scipy.linalg, scipy.optimize, sklearn.base
 theirs = set(sys.modules)
-import hrpursuit
+from hrpursuit import HRP
 from hrpursuit.core import descent_kernels
 assert not descent_kernels.descend.signatures
 packages = {name.split(".")[0] for name in set(sys.modules) - theirs if not name.startswith("_")}

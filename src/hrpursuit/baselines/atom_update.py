@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 
 from hrpursuit.baselines.omp import block_rows, most_nonzeros, pursue_into
+from hrpursuit.compiled import kernel
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array
 
@@ -15,7 +15,7 @@ _SAME = 0.99
 _FEWEST_USERS = 4
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@kernel(nogil=True, fastmath={"contract"})
 def _add_products(X, index, value, count, products):
     """Add codes.T @ X."""
     for i in range(len(X)):
@@ -25,7 +25,7 @@ def _add_products(X, index, value, count, products):
                 products[atom, f] += code * X[i, f]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _users(index, count, n_atoms):
     """For each atom where its codes stand, in order: those of atom j are where[start[j] : start[j + 1]]."""
     n_samples, most = index.shape
@@ -46,7 +46,7 @@ def _users(index, count, n_atoms):
     return start, where
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath=True)
+@kernel(nogil=True, error_model="numpy", fastmath=True)
 def _sweep(X, W, order, start, where, index, value, flat, count, products):
     """Update each atom and its codes once, in this order: the atom by one power step on the residuals R of its users,
     d = normalised g^T R with their codes g, then the codes R d.

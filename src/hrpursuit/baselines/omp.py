@@ -6,8 +6,8 @@ the chosen ones: its rows are then entries of what the residual's products need 
 """
 
 import numpy as np
-from numba import njit
 
+from hrpursuit.compiled import kernel
 from hrpursuit.core.protocols import Array
 
 #: Squared share of an atom outside the span of the chosen ones, from which on it counts as new.
@@ -20,7 +20,7 @@ _MAGNITUDE = 0x7FFFFFFFFFFFFFFF
 _BLOCK_BYTES = 1 << 18
 
 
-@njit(nogil=True, cache=True, error_model="numpy", fastmath={"contract"})
+@kernel(nogil=True, error_model="numpy", fastmath={"contract"})
 def _pursue(products, bits, gram, energy, limit, index, value, count):
     """For each row of products (sample times atom) the atoms chosen, their codes, and how many they are. On return
     `products` are those of the residuals before the last step, and `energy` the squared norms that are left.
@@ -84,7 +84,7 @@ def _pursue(products, bits, gram, energy, limit, index, value, count):
             value[i, j] = rest / root[j]
 
 
-@njit(nogil=True, cache=True)
+@kernel(nogil=True)
 def _spread(index, value, count, codes):
     for i in range(len(count)):
         for k in range(count[i]):

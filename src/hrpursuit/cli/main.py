@@ -1,55 +1,75 @@
-"""The commands together, and what they share: one-line errors and exit codes."""
+"""The commands together, and what they share: one-line errors and exit codes.
+
+A command is imported when it is run: what it needs takes a second or more to load.
+"""
 
 import sys
 import warnings
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
 import click
 
-import hrpursuit
-from hrpursuit.cli.compare import compare
-from hrpursuit.cli.compress import compress
-from hrpursuit.cli.decode import decode
-from hrpursuit.cli.decompress import decompress
-from hrpursuit.cli.demo import demo
-from hrpursuit.cli.denoise import denoise
-from hrpursuit.cli.encode import encode
-from hrpursuit.cli.fit import fit
-from hrpursuit.cli.inspect import inspect
 from hrpursuit.cli.interrupt import interruptible
-from hrpursuit.cli.report_page import report
-from hrpursuit.cli.reproduce import reproduce
-from hrpursuit.cli.verify import verify
 
 EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+#: In the order of the help: module, and what the command is for.
+COMMANDS = {
+    "demo": ("demo", "Learn a dictionary from built-in data and compress a month of readings."),
+    "fit": ("fit", "Learn a dictionary from a table of samples."),
+    "encode": ("encode", "Code samples in the dictionary of a model."),
+    "decode": ("decode", "Write the samples that codes stand for."),
+    "compress": ("compress", "Compress a table of sensor readings, gaps and all."),
+    "decompress": ("decompress", "Write the table that a compressed file holds."),
+    "inspect": ("inspect", "Show what a compressed file holds and where its bytes are."),
+    "verify": ("verify", "Check a compressed file, every chunk of it."),
+    "report": ("report_page", "Compress readings at several targets and draw a page of it."),
+    "denoise": ("denoise", "Remove noise from images."),
+    "compare": ("compare", "Fit every installed method to your data."),
+    "reproduce": ("reproduce", "Compute the figures and tables of the paper."),
+}
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
-@click.version_option(hrpursuit.__version__, prog_name="hrpursuit")
+class _Commands(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        return getattr(import_module(f"hrpursuit.cli.{COMMANDS[name][0]}"), name)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, purpose) for name, (_, purpose) in COMMANDS.items()])
+
+
+def _show_version(context: click.Context, option: click.Parameter, asked: bool) -> None:
+    if asked:
+        from hrpursuit import __version__  # noqa: PLC0415 - only here
+
+        click.echo(f"hrpursuit, version {__version__}")
+        context.exit()
+
+
+@click.group(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.option(
+    "--version",
+    is_flag=True,
+    expose_value=False,
+    is_eager=True,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
 def commands() -> None:
     """Sparse coding with orthogonal and complete dictionaries.
 
     Exit codes: 0 done, 1 the data or a file was not usable (one line says why), 2 wrong usage, 3 a part failed and the
     rest is there, 130 interrupted.
     """
-
-
-for command in (
-    demo,
-    fit,
-    encode,
-    decode,
-    compress,
-    decompress,
-    inspect,
-    verify,
-    report,
-    denoise,
-    compare,
-    reproduce,
-):
-    commands.add_command(command)
 
 
 def run(arguments: Sequence[str] | None = None) -> int:

@@ -1,12 +1,13 @@
 """Compiled sums over codes that the certificate is made of."""
 
 import numpy as np
-from numba import njit
+
+from hrpursuit.compiled import kernel
 
 f4 = np.float32
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def count_zeros(S, levels, norms):
     """Rows that are not zero; of these the zeros of each column, and the codes of one to three zero levels.
 
@@ -33,7 +34,7 @@ def count_zeros(S, levels, norms):
     return n_live, zeros, near
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def pair_sums(S, levels, norms):
     """Sums over the rows that have a zero and are not zero, with the codes of each row divided by their norm: the
     number of rows; sgn(s_i) s_j; |s_j| where s_i = 0; common zeros; s_i s_j; |s_i|. Then, for the rows without any
@@ -80,7 +81,7 @@ def pair_sums(S, levels, norms):
     return k, signed, np.dot(zero.T, size[:k]), np.dot(zero.T, zero), products, l1, m - last, signed_without
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_without, zeros, orthogonal, z):
     """Pairs of columns that are not stationary, and that share more zeros than chance explains, as two matrices of
     flags; and the number of rows without any zero that are outliers. z is the quantile of the normal distribution that

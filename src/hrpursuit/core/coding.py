@@ -6,6 +6,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from hrpursuit.compiled import kernel
 from hrpursuit.core.protocols import Array
 
 _SYSTEMS_BYTES = 1 << 22  # of normal equations at a time: a few rows, so that memory does not grow with the block
@@ -38,7 +39,7 @@ def _select(values, k):  # type: ignore[no-untyped-def]
     return values[k]
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def _keep_largest(S, n_nonzero):  # type: ignore[no-untyped-def]
     """Bisect for a threshold that exactly `n_nonzero` entries of a row exceed: counting runs in vector instructions."""
     n_rows, n_columns = S.shape

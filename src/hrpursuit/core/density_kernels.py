@@ -6,7 +6,8 @@ distance from them, so that a histogram is a continuous function of the codes.
 """
 
 import numpy as np
-from numba import njit
+
+from hrpursuit.compiled import kernel
 
 f4 = np.float32
 LOWEST_OCTAVE, HIGHEST_OCTAVE = -15, 13  # of the edges, relative to the unit of a column (about its rms)
@@ -21,7 +22,7 @@ _LIMIT = _EDGES[-1]
 _PER_WIDTH = (1 / np.diff(EDGES)).astype(np.float32)
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@kernel(nogil=True, fastmath=True, error_model="numpy")
 def score_and_count(Y, bits, ratios, slopes, scores, counts, derivatives, squares):
     """Replace the codes Y (float32, in units of their columns) by what one Newton step needs.
 

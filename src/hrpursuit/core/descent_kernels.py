@@ -9,12 +9,14 @@ in matrix products.
 import numpy as np
 from numba import njit
 
+from hrpursuit.compiled import kernel
+
 f4 = np.float32
 LARGEST = f4(2.5)  # square of a singular value of W up to which a Newton-Schulz step is good; it diverges from 5 on
 SMALL = f4(0.3)  # a code is small when it is below this share of the rms of its column
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
     """Steps on batches of consecutive rows, one for each offset; W and M are changed in place.
 

@@ -3,8 +3,8 @@
 """
 
 import numpy as np
-from numba import njit
 
+from hrpursuit.compiled import kernel
 from hrpursuit.core.masked import GapTable
 from hrpursuit.core.protocols import Array
 
@@ -13,7 +13,7 @@ _DAMPING = 1e-3  # pull towards the present atom, as a share of the weight of it
 _FAINT = 1e-6  # squared norm on the observed entries below which the code of an atom is not fitted, as in coding
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@kernel(nogil=True, fastmath=True, error_model="numpy")
 def fit_atoms(residual, observed, W, S, first, users):  # type: ignore[no-untyped-def]
     """Fit each atom with its codes to what all others leave, in place; the squared error never rises.
 

@@ -19,6 +19,8 @@ that it calls.
 import numpy as np
 from numba import njit
 
+from hrpursuit.compiled import kernel
+
 _FAINT = 1e-6  # squared norm below which what is left of a unit atom counts as nothing
 _CLOSED = 1e300  # gate of an atom that cannot be taken: it is in the set already, or barred
 _GAIN = 1e-10  # share of the squared norm of the row: an exchange that gains less is not made
@@ -252,7 +254,7 @@ def _fit_codes(x, observed, W, b, swept, atoms, n_inside, code, products, residu
     return _residual(x, observed, W, code, atoms, n_inside, residual)
 
 
-@njit(nogil=True, cache=True, error_model="numpy")
+@kernel(nogil=True, error_model="numpy")
 def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_exchanges, n_kicks, first_kick):
     """Codes of rows by their observed entries, in place: S keeps the code of a row unless a better one is found.
 

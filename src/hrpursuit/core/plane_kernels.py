@@ -14,6 +14,8 @@ the files that it calls.
 import numpy as np
 from numba import njit
 
+from hrpursuit.compiled import kernel
+
 f4 = np.float32
 #: -log(-log(u)) at 4096 equally likely u: the noise that turns an argmin into a draw from the Gibbs distribution
 GUMBEL = (-np.log(-np.log((np.arange(4096) + 0.5) / 4096))).astype(np.float32)
@@ -98,7 +100,7 @@ def _mix(z):
     return z ^ (z >> np.uint64(31))
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def heat_bath(Z, m, norms, pairs, temperature, spacing, n_sweeps, key, gumbel):
     """Sweeps at a temperature: the angle of each pair is drawn from exp(-E / T), E the sum of sqrt|s|, on four grid
     angles, the present one among them. `norms` are the l1 norms again at the end.
@@ -166,7 +168,7 @@ def heat_bath(Z, m, norms, pairs, temperature, spacing, n_sweeps, key, gumbel):
                 energy[j] = _energy(y, m)
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def zero_temperature(Z, m, norms, pairs, first, last, width):
     """One sweep of single steps of plus or minus `width` (radians), taken where they lower the l1 norm."""
     c = f4(np.cos(width))
@@ -216,7 +218,7 @@ def _best_angle(x, y, m, start, n_thirds, spacing, n_halvings, shrink):
     return angle, best
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def greedy(Z, m, norms, pairs, first, last, changed_before, changed_now):
     """One sweep that turns each pair to the least l1 norm of its plane; pairs of atoms that did not change lately are
     left out.
@@ -239,7 +241,7 @@ def greedy(Z, m, norms, pairs, first, last, changed_before, changed_now):
     return n_turned
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def unmix_pairs(S, W, pairs):
     """Turn the listed pairs of atoms to the least l1 norm of their plane, exactly: a global search, then Newton on the
     small codes.

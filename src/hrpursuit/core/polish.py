@@ -11,8 +11,8 @@ expressions, which compile for seconds each.
 """
 
 import numpy as np
-from numba import njit
 
+from hrpursuit.compiled import kernel
 from hrpursuit.core.protocols import Array
 
 _LEVELS = 14
@@ -27,7 +27,7 @@ _LASTING = 0.25
 f4 = np.float32
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _correction(codes, t, free, max_iter, tol):  # type: ignore[no-untyped-def]
     """Conjugate gradients for E: one system for a skew matrix, or one for each row of a free one.
 
@@ -107,7 +107,7 @@ def _correction(codes, t, free, max_iter, tol):  # type: ignore[no-untyped-def]
     return E
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _row_sums(A, B, apart):  # type: ignore[no-untyped-def]
     """Inner products of the rows of A and B; unless they stand apart, of the whole matrices, repeated."""
     n = A.shape[0]
@@ -123,7 +123,7 @@ def _row_sums(A, B, apart):  # type: ignore[no-untyped-def]
     return sums
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _orthogonalize(W):  # type: ignore[no-untyped-def]
     """Newton-Schulz steps from a matrix that is nearly orthogonal, in place."""
     n = W.shape[0]
@@ -144,7 +144,7 @@ def _orthogonalize(W):  # type: ignore[no-untyped-def]
             break
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _keep_what_is_sparser(S, S_moved, W, W_moved):  # type: ignore[no-untyped-def]
     """Move an atom only if the l1/l2 ratio of its codes falls; its codes keep their l2 norm. In place."""
     m, n = S.shape
@@ -163,7 +163,7 @@ def _keep_what_is_sparser(S, S_moved, W, W_moved):  # type: ignore[no-untyped-de
                 W[i, j] = gain * W_moved[i, j]
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _small_scale(S, t, scale):  # type: ignore[no-untyped-def]
     """scale[i] = (mean sqrt|s|)^2 of the codes of atom i below t[i], about their median; returns their least and their
     largest number.
@@ -185,7 +185,7 @@ def _small_scale(S, t, scale):  # type: ignore[no-untyped-def]
     return least, most
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _enough_rows(S, t):  # type: ignore[no-untyped-def]
     """Rows in which each code column has enough zeros and enough other codes for the fine levels."""
     m, n = S.shape
@@ -201,7 +201,7 @@ def _enough_rows(S, t):  # type: ignore[no-untyped-def]
     return min(m, int(max(for_zeros, for_others)) + 1)
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _zeros_show(S, rms, anywhere):  # type: ignore[no-untyped-def]
     """Whether enough codes of each column are next to zero, relative to its rms; or those of one column, `anywhere`."""
     m, n = S.shape
@@ -218,7 +218,7 @@ def _zeros_show(S, rms, anywhere):  # type: ignore[no-untyped-def]
     return not anywhere and total > _MEAN_SHARE * m * n
 
 
-@njit(fastmath=True, nogil=True, cache=True, error_model="numpy")
+@kernel(fastmath=True, nogil=True, error_model="numpy")
 def _polish(X, W, free, zero_level, start, probing):  # type: ignore[no-untyped-def]
     """The polished dictionary, and whether it was polished to the end: with `probing` it ends after the first level (a
     free one after the second, since whitening is not exact) where the small codes are not next to zero then.

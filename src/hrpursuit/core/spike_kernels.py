@@ -5,13 +5,14 @@ of the features, and keep for each row the correlations of its residual with all
 """
 
 import numpy as np
-from numba import njit
+
+from hrpursuit.compiled import kernel
 
 _CONVERGED = 1e-3  # sweeps over a row end when they lower its misfit by less than this, in noise variances
 _IMPOSSIBLE = -30.0  # log odds below which a code counts as zero
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@kernel(nogil=True, fastmath=True, error_model="numpy")
 def spike_slab_codes(C, gram, sparsity, variances, n_sweeps, means, spreads, chosen):
     """Mean-field posterior of codes that are zero, or with probability `sparsity` Gaussian of the given variances.
 
@@ -63,7 +64,7 @@ def spike_slab_codes(C, gram, sparsity, variances, n_sweeps, means, spreads, cho
     return divergence
 
 
-@njit(nogil=True, cache=True, fastmath=True, error_model="numpy")
+@kernel(nogil=True, fastmath=True, error_model="numpy")
 def lasso_codes(C, gram, penalty, n_sweeps, codes):
     """Coordinate descent for the lasso with unit atoms, in place from `codes`."""
     n_rows, n_atoms = C.shape

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
+from hrpursuit.compiled import announced
 from hrpursuit.denoising.channels import across_channels
 from hrpursuit.denoising.grouped import denoise_in_groups
 from hrpursuit.denoising.images import LARGEST_PATCH, SMALLEST_PATCH, check_images, spread, store
@@ -20,7 +21,6 @@ from hrpursuit.denoising.paper import N_SAMPLED, denoise_as_the_paper, learn_as_
 from hrpursuit.denoising.plain import denoise_patches
 from hrpursuit.denoising.poisson import Anscombe
 from hrpursuit.denoising.tiles import Blend, Tile, in_order, tiles
-from hrpursuit.estimators.compilation import announced
 
 Values = NDArray[np.float64]
 Planes = NDArray[np.float32]

@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
+from hrpursuit.compiled import announced
 from hrpursuit.denoising.channels import across_channels
 from hrpursuit.denoising.denoise import denoise
 from hrpursuit.denoising.filling import Filler, Missing
 from hrpursuit.denoising.images import check_images, store
 from hrpursuit.denoising.options import check_patch_size, check_run, check_sigma, seed_from
-from hrpursuit.estimators.compilation import announced
 
 _SMALLEST, _LARGEST = 2, 16  # patches
 

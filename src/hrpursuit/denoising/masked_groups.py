@@ -3,8 +3,10 @@
 import numpy as np
 from numba import njit
 
+from hrpursuit.compiled import kernel
 
-@njit(cache=True, nogil=True, fastmath=True)
+
+@kernel(nogil=True, fastmath=True)
 def similar_patches(features, corners, reach, groups):
     """For each corner the patches nearest to its own, itself first, within `reach` pixels up, down and to both sides.
 
@@ -80,7 +82,7 @@ def _second_moments(A, n, weights, M):
             M[i, j] = total
 
 
-@njit(cache=True, nogil=True, fastmath=True, error_model="numpy")
+@kernel(nogil=True, fastmath=True, error_model="numpy")
 def add_fills(pixels, missing, codes, atoms, groups, corners, offsets, floor, noise, total, weight):
     """Add to `total` what each patch says of its missing pixels, and to `weight` how many patches do.
 

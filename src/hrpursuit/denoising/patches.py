@@ -1,9 +1,10 @@
 """Overlapping patches of an image as rows, and an image again as the weighted mean of its patches."""
 
 import numpy as np
-from numba import njit
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+
+from hrpursuit.compiled import kernel
 
 Plane = NDArray[np.float32]  # one channel of an image, or rows of patches of one
 
@@ -32,7 +33,7 @@ def patches_at(plane: Plane, corners: NDArray[np.int64], size: int) -> Plane:
     return patches
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _copy_patches(plane, corners, size, patches):
     n_columns = plane.shape[1] - size + 1
     for i in range(len(corners)):
@@ -44,7 +45,7 @@ def _copy_patches(plane, corners, size, patches):
                 patch[r * size + c] = line[c]
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def add_patches(total, patches, corners, size):
     """Add patches, multiplied by their weights already, to the image `total`."""
     n_columns = total.shape[1] - size + 1
@@ -57,7 +58,7 @@ def add_patches(total, patches, corners, size):
                 line[c] += patch[r * size + c]
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def weight_of_pixels(weights, size):
     """Sum of the weights of all patches over each pixel, from those of the patches as a plane of corners."""
     height, width = weights.shape

@@ -1,9 +1,9 @@
 """The mode `fast`: two passes over single patches."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hrpursuit.compiled import kernel
 from hrpursuit.denoising.directions import directional_atoms, directions_of_patches
 from hrpursuit.denoising.learning import dct_atoms, learn_atoms
 from hrpursuit.denoising.patches import Plane, add_patches, patches_at, weight_of_pixels
@@ -82,7 +82,7 @@ def _blocks(corners: NDArray[np.intp], atoms: Plane) -> list[NDArray[np.intp]]:
     return [corners[i : i + step] for i in range(0, len(corners), step)]
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def _keep_large(codes, threshold, corners, weights):
     """Clear the codes below the threshold but the first, and multiply each row by its weight."""
     n_codes = codes.shape[1]
@@ -100,7 +100,7 @@ def _keep_large(codes, threshold, corners, weights):
         weights[corners[i]] = weight
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def _shrink(codes, expected, variance, corners, weights):
     """Multiply the codes but the first by their Wiener gains, and each row by its weight."""
     n_codes = codes.shape[1]

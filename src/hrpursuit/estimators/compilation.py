@@ -1,13 +1,10 @@
-"""Compile the kernels once, ahead of the first fit, and say so when it takes long."""
+"""Compile the kernels once, ahead of the first fit."""
 
-import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 
 import numpy as np
 
+from hrpursuit.compiled import announced
 from hrpursuit.core.certificate import certify_codes
 from hrpursuit.core.coding import keep_largest
 from hrpursuit.core.free_atoms import update_atoms
@@ -15,8 +12,6 @@ from hrpursuit.core.masked import GapTable, masked_codes
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.polish import polish_orthogonal
 from hrpursuit.core.search import Descent
-
-_PATIENCE = 2.0  # seconds; reading the kernels from the cache on disk takes less
 
 
 def _run_all_kernels() -> None:
@@ -29,23 +24,6 @@ def _run_all_kernels() -> None:
     certify_codes(zeros, np.full(12, 1e-9), np.ones(3), orthogonal=True)
     for dtype in (np.float64, np.float32):
         keep_largest(X.astype(dtype), 1)
-
-
-@contextmanager
-def announced(what: str, how_long: str) -> Iterator[None]:
-    """Tell whoever waits longer than a moment what is compiled, and how long that takes."""
-
-    def say() -> None:
-        sys.stderr.write(f"hrpursuit: compiling {what} for this machine, once; this takes {how_long} ...\n")
-        sys.stderr.flush()
-
-    notice = threading.Timer(_PATIENCE, say)
-    notice.daemon = True
-    notice.start()
-    try:
-        yield
-    finally:
-        notice.cancel()
 
 
 @lru_cache(maxsize=1)

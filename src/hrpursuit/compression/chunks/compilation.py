@@ -2,9 +2,9 @@
 
 from functools import lru_cache
 
+from hrpursuit.compiled import announced
 from hrpursuit.compression.chunks.warmup import run_all_kernels
 from hrpursuit.compression.kernels.compiled import IS_PLAIN
-from hrpursuit.estimators.compilation import announced
 
 
 @lru_cache(maxsize=1)

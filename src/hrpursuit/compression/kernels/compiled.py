@@ -6,9 +6,11 @@ import numpy as np
 from numba import config, njit
 from numpy.typing import NDArray
 
+from hrpursuit.compiled import kernel
+
 #: Kernels run as plain Python, on integers that check for overflow.
 IS_PLAIN = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009 - numba sets it when it is imported
-compiled = njit(cache=True, nogil=True, error_model="numpy")
+compiled = kernel(nogil=True, error_model="numpy")
 #: For what is called for every bit: models are many arrays, and handing them over takes longer than such a function.
 inlined = njit(nogil=True, error_model="numpy", forceinline=True)
 

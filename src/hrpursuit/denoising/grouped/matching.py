@@ -1,9 +1,9 @@
 """Groups of patches that look alike."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hrpursuit.compiled import kernel
 from hrpursuit.denoising.learning import dct_atoms
 from hrpursuit.denoising.patches import Plane, patches_at, patches_of
 
@@ -50,7 +50,7 @@ def _features(pilot: Plane, size: int) -> Plane:
     return features
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def _nearest(features, ys, xs, reach, floor, draws, groups):
     n_features, height, width = features.shape
     n_members = groups.shape[1]

@@ -1,9 +1,9 @@
 """Groups of patches in a dictionary and Haar's transform along the group: shrink the coefficients, and back."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hrpursuit.compiled import kernel
 from hrpursuit.denoising.patches import Plane
 
 
@@ -18,7 +18,7 @@ def autocorrelations(atoms: Plane, size: int) -> NDArray[np.float32]:
     return np.ascontiguousarray(products.transpose(1, 2, 0), dtype=np.float32)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def keep_strong(codes, groups, places, n_columns, correlations, threshold, sums, weights):
     """Keep the coefficients that reach `threshold` standard deviations, and sum up what is left for each patch.
 
@@ -46,7 +46,7 @@ def keep_strong(codes, groups, places, n_columns, correlations, threshold, sums,
         _scatter(coefficients, groups[g], np.float32(1) / noise, sums, weights)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def shrink_by_pilot(codes, expected, groups, variance, sums, weights):
     """Multiply each coefficient by its Wiener gain, and sum up what comes for each patch.
 
@@ -70,7 +70,7 @@ def shrink_by_pilot(codes, expected, groups, variance, sums, weights):
         _scatter(coefficients, groups[g], np.float32(1) / noise, sums, weights)
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def _gather(codes, members, coefficients):
     """Haar's transform of the codes along the group, in place: what is left of the means stands first."""
     half = np.float32(np.sqrt(0.5))
@@ -90,7 +90,7 @@ def _gather(codes, members, coefficients):
         step *= 2
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def _scatter(coefficients, members, weight, sums, weights):
     """Undo Haar's transform, and add the codes to those that other groups have for the same patches."""
     half = np.float32(np.sqrt(0.5))
@@ -111,7 +111,7 @@ def _scatter(coefficients, members, weight, sums, weights):
         weights[members[m]] += weight
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def _variances(places, n_columns, correlations, products, variances):
     """Variances of the coefficients of a group for white noise of unit variance.
 

@@ -1,9 +1,9 @@
 """Groups of patches in their own principal components."""
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from hrpursuit.compiled import kernel
 from hrpursuit.denoising.patches import Plane
 
 _WIDE = 1000.0  # range, in standard deviations of the noise, beyond which the system needs double precision
@@ -25,7 +25,7 @@ def filter_in_subspaces(
     return total / weight
 
 
-@njit(cache=True, nogil=True, fastmath=True)
+@kernel(nogil=True, fastmath=True)
 def _filter_groups(plane, pilot, groups, size, variance, noisy, centred, total, weight):
     n_columns = plane.shape[1] - size + 1
     n_members = groups.shape[1]
@@ -56,7 +56,7 @@ def _filter_groups(plane, pilot, groups, size, variance, noisy, centred, total, 
                     line_weight[k] += np.float32(1)
 
 
-@njit(cache=True, nogil=True)
+@kernel(nogil=True)
 def _read(plane, members, n_columns, size, patches):
     for m in range(len(members)):
         y, x = divmod(members[m], n_columns)
