@@ -7,6 +7,8 @@ def main() -> None:
     """Entry point of the `hrpursuit` command."""
     try:
         from hrpursuit.cli.main import run  # noqa: PLC0415 - needs the extra `cli`
+
+        sys.exit(run())
     except KeyboardInterrupt:
         sys.exit(130)
     except ModuleNotFoundError as error:
@@ -14,4 +16,3 @@ def main() -> None:
         if package not in {"click", "rich"}:
             raise
         sys.exit(f'hrpursuit: the command line needs {package}: pip install "hrpursuit[cli]"')
-    sys.exit(run())

@@ -97,6 +97,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         print("hrpursuit: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
     except (ValueError, OSError, ImportError, MemoryError, ArithmeticError) as error:
+        if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "rich":
+            raise  # a command was imported: the command line is not installed as a whole
         print(f"hrpursuit: error: {' '.join(str(error).split())}", file=sys.stderr)
         return EXIT_ERROR
     return code if isinstance(code, int) else 0
