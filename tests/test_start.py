@@ -10,7 +10,7 @@ import pytest
 
 import hrpursuit
 from hrpursuit.cli.main import COMMANDS, commands
-from hrpursuit.compiled import digest
+from hrpursuit.compiled import _remove_old, digest
 
 ROOT = Path(hrpursuit.__file__).parent
 FIT = (
@@ -106,3 +106,13 @@ class TestCacheOfKernels:
     def test_a_cache_of_numba_of_the_user_is_left_alone(self, tmp_path):
         code = "import numba; from hrpursuit import HRP; print(numba.config.CACHE_DIR)"
         assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).stdout == f"{tmp_path}\n"
+
+    def test_only_folders_that_are_long_unused_are_removed(self, tmp_path):
+        """A process that has just made its folder, or one of the version before, would fail when it writes to it."""
+        new, old, other = (tmp_path / name for name in ("hrpursuit-kernels-1", "hrpursuit-kernels-2", "else"))
+        for folder in (new, old, other):
+            folder.mkdir()
+        os.utime(old, (1, 1))
+        os.utime(other, (1, 1))
+        _remove_old(tmp_path)
+        assert [new.exists(), old.exists(), other.exists()] == [True, False, True]

@@ -10,6 +10,7 @@ import os
 import shutil
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -22,6 +23,7 @@ from numba.core.event import Event, Listener, install_listener
 _ROOT = Path(__file__).parent
 _ROOMS = ("core", "baselines", "compression/kernels", "denoising")  # that have kernels
 _PREFIX = "hrpursuit-kernels-"
+_A_WEEK = 7 * 24 * 3600  # seconds
 
 
 def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -75,14 +77,20 @@ def cache_folder() -> str | None:
         folder = place / name
         try:
             if place == own and not folder.exists():
-                for older in own.glob(f"{_PREFIX}*"):
-                    shutil.rmtree(older, ignore_errors=True)
+                _remove_old(own)
             folder.mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=folder):
                 return str(folder)
         except OSError:
             continue
     return None
+
+
+def _remove_old(place: Path) -> None:
+    """Remove folders of other versions that nobody has written to for a week: newer ones may still be in use."""
+    for folder in place.glob(f"{_PREFIX}*"):
+        if time.time() - folder.stat().st_mtime > _A_WEEK:
+            shutil.rmtree(folder, ignore_errors=True)
 
 
 def digest(root: Path) -> str:

@@ -21,8 +21,8 @@ _ZEROS_PER_FEATURE, _NONZEROS = 3, 30  # ... that each code column has this many
 #: Of the probe: codes below the first share of the rms of their column are next to zero (Gaussian codes: .04 of them);
 #: each column needs the second share of such codes, all together the third.
 _NEXT_TO_ZERO, _LEAST_SHARE, _MEAN_SHARE = 0.05, 0.1, 0.17
-#: Share of the small codes of the first level below which those that are left are noise: of Gaussian codes, 80% of them
-#: not zero, half are left, of noise half as many at each level.
+#: A polish ends when the small codes have become fewer than this share of those at its first level. Zeros stay small
+#: (half are left where 80% of Gaussian codes are not zero); noise halves with the threshold at each level.
 _LASTING = 0.25
 f4 = np.float32
 
