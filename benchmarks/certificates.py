@@ -24,8 +24,8 @@ def rows(n_trials):
                     model = HRP(random_state=seed).fit(X)
                     found = dictionary_error(model.components_, W) < 1e-8
                     right += found
-                    certified += bool(model.certified_)
-                    wrong += bool(model.certified_) and not found
+                    certified += bool(model.certificate_)
+                    wrong += bool(model.certificate_) and not found
                 yield n_features, samples_per_feature, sparsity, right, certified, wrong
 
 

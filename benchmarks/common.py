@@ -41,10 +41,19 @@ def installed(package: str) -> bool:
     return True
 
 
+def for_compress(target: dict[str, float]) -> dict[str, float]:
+    """The target of another codec in the words of `compress`."""
+    return {"relative_rmse" if name == "rmse" else name: amount for name, amount in target.items()}
+
+
+def data_folder() -> Path:
+    """Where the readings of others are: HRPURSUIT_DATA, or ../shared/data."""
+    return Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
+
+
 def october() -> np.ndarray | None:
     """Hours x sensors of the October readings, NaN where a sensor did not report; None, and a line, where absent."""
-    folder = Path(os.environ.get("HRPURSUIT_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    path = folder / "krakow_pm25_2017_10.csv"
+    path = data_folder() / "krakow_pm25_2017_10.csv"
     if not path.exists():
         print(f"readings: {path} is absent (set HRPURSUIT_DATA to its folder); skipped")
         return None

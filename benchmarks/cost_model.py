@@ -245,7 +245,7 @@ def passes_of_fits(folder: Path) -> None:
             model = HRP(random_state=0).fit(rows)
             error = dictionary_error(model.components_, truth)
             names = ", ".join(f"{rows.watcher.count(name)} {name}" for name in dict.fromkeys(rows.watcher))
-            yield name, n_rows, bool(model.certified_), f"{error:.1e}", rows.n_passes, names
+            yield name, n_rows, bool(model.certificate_), f"{error:.1e}", rows.n_passes, names
 
     table(["data               ", "rows", "certified", "error", "passes", "of these, over the whole file"], cells())
 

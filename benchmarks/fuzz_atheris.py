@@ -1,4 +1,4 @@
-"""Bytes chosen by what they reach in the code of the decoder, for a minute: nothing but DamagedFile may be raised.
+"""Bytes chosen by what they reach in the code of the decoder, for a minute: nothing but refusals may be raised.
 
 Run `python benchmarks/fuzz_atheris.py [--seconds 60]`; needs `pip install ".[fuzz]"`. Starts from files of every kind.
 An input is two bytes that say what it is, then a whole file, a header, a chunk or an index, around which a file with
@@ -35,22 +35,22 @@ def fuzz(seconds: int, folder: Path) -> None:
     parts = [damage.bodies(file.data) for file in files]
 
     def built(data: bytes) -> bytes:
-        header, frames, end = parts[data[0] % len(parts)]
-        way, rest = data[1] % 4, data[2:]
+        header, chunk, *rest, end = parts[data[0] % len(parts)]
+        way, new = data[1] % 4, data[2:]
         if way == 0:
-            return rest
+            return new
         if way == 1:
-            return damage.rebuilt(rest, frames[:1], end)
+            return damage.rebuilt([header[:4] + new, chunk, end])
         if way == 2:
-            return damage.rebuilt(header, [rest], end)  # one chunk: most time goes into those
-        return damage.rebuilt(header, frames, rest)
+            return damage.rebuilt([header, chunk[:2] + new, end])  # one chunk: most time goes into those
+        return damage.rebuilt([header, chunk, *rest, end[:2] + new])
 
     def read(data: bytes) -> None:
         if len(data) > 2:
             damage.read_both_ways(built(data))
 
-    for number, (file, (header, frames, end)) in enumerate(zip(files, parts, strict=True)):
-        for way, rest in enumerate([file.data, header, frames[0], end]):
+    for number, (file, (header, chunk, *_, end)) in enumerate(zip(files, parts, strict=True)):
+        for way, rest in enumerate([file.data, header[4:], chunk[2:], end[2:]]):
             (folder / f"{number}-{way}").write_bytes(bytes([number, way]) + rest)
     limits = [f"-max_total_time={seconds}", f"-timeout={SECONDS_EACH}", f"-rss_limit_mb={MEGABYTES}"]
     keep = f"-artifact_prefix={folder.parent / 'hrpursuit-'}"

@@ -35,7 +35,7 @@ def timed_fits(X, k, dictionary):
     errors, spent = [], []
     for seed in SEEDS:
         start = time.process_time()
-        model = HRP(k, dictionary=dictionary, random_state=seed).fit(X)
+        model = HRP(n_nonzero_coefs=k, dictionary=dictionary, random_state=seed).fit(X)
         spent.append(time.process_time() - start)
         errors.append(100 * masked_rmse(X, model.inverse_transform(model.transform(X))))
     return errors, spent
@@ -57,7 +57,7 @@ def free_atoms(X, name, results):
         errors, spent = timed_fits(X, k, "complete")
         others = []
         for seed in SEEDS:
-            ksvd = KSVD(k, random_state=seed).fit(filled)
+            ksvd = KSVD(n_nonzero_coefs=k, random_state=seed).fit(filled)
             others.append(100 * masked_rmse(X, ksvd.inverse_transform(ksvd.transform(filled))))
         ok = results.bar(f"{name}, free, T0 = {k}: over K-SVD's best", max(errors) / min(others), at_most=1)
         ok &= results.bar(f"{name}, free, T0 = {k}: CPU seconds", max(spent), at_most=SECONDS_ASKED)
@@ -96,8 +96,12 @@ def carried_over(X, source, results):
         for k in (5, 11):
             pca = pca_error(train, test, k)
             ours, free = (
-                [-100 * HRP(k, dictionary=dictionary, random_state=seed).fit(train).score(test) for seed in SEEDS]
-                for dictionary in ("orthogonal", "complete")
+                [
+                    100
+                    * HRP(n_nonzero_coefs=k, dictionary=kind, random_state=seed).fit(train).reconstruction_error(test)
+                    for seed in SEEDS
+                ]
+                for kind in ("orthogonal", "complete")
             )
             what = f"{source}, {name} days, T0 = {k}"
             ok = results.bar(f"{what}: over PCA", max(ours) / pca, at_most=1)
@@ -114,7 +118,7 @@ def held_out(X):
     for rank in (3, 5, 8, 12):
         yield f"low rank, {rank}", 100 * masked_rmse(X, low_rank_fill(given, rank, centred=True), hidden)
     for k in T0[:3]:
-        model = HRP(k, random_state=SEEDS[0]).fit(given)
+        model = HRP(n_nonzero_coefs=k, random_state=SEEDS[0]).fit(given)
         yield f"HRP, T0 = {k}", 100 * masked_rmse(X, model.inverse_transform(model.transform(given)), hidden)
 
 
@@ -144,7 +148,7 @@ def show(name, X, results):
 def main():
     command_line(__doc__).parse_args()
     gappy = np.where(np.random.default_rng(0).random((60, 5)) < 0.1, np.nan, np.random.default_rng(1).random((60, 5)))
-    HRP(2, dictionary="complete", random_state=0).fit(gappy)  # compiles
+    HRP(n_nonzero_coefs=2, dictionary="complete", random_state=0).fit(gappy)  # compiles
     readings = october()
     with Results(__file__, partial=readings is None) as results:
         for name, X in (("readings", readings), ("simulated", simulated())):

@@ -46,7 +46,9 @@ def samples_and_start(n_features, n_atoms, n_samples, n_nonzero, seed):
 
 
 def ours(X, start, n_nonzero, n_iter):
-    return KSVD(n_nonzero, n_components=len(start), max_iter=n_iter, tol=0, dict_init=start, random_state=0).fit(X)
+    return KSVD(
+        n_nonzero_coefs=n_nonzero, n_components=len(start), max_iter=n_iter, tol=0, dict_init=start, random_state=0
+    ).fit(X)
 
 
 def theirs(X, start, n_nonzero, n_iter):
@@ -66,9 +68,9 @@ def theirs(X, start, n_nonzero, n_iter):
 
 def error_of(components, X, n_nonzero):
     """Of both by the same coder, so that only the dictionaries differ."""
-    coder = KSVD(n_nonzero, n_components=len(components), max_iter=1)
+    coder = KSVD(n_nonzero_coefs=n_nonzero, n_components=len(components), max_iter=1)
     coder.components_, coder.n_features_in_ = components, X.shape[1]
-    return -coder.score(X)
+    return coder.reconstruction_error(X)
 
 
 def rows(cells, n_seeds, peer):

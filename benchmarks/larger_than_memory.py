@@ -49,7 +49,7 @@ def fit(path: str) -> None:
     model = HRP(random_state=0).fit(rows)
     peak = peak_memory()
     error = dictionary_error(model.components_, true_components())
-    print(bool(model.certified_), error, rows.n_passes, time.perf_counter() - start, peak)
+    print(bool(model.certificate_), error, rows.n_passes, time.perf_counter() - start, peak)
 
 
 def stream(path: str) -> None:

@@ -80,7 +80,7 @@ def cells(task: str, n_rows: int) -> Iterator[tuple[object, ...]]:
             difference = dictionary_error(model.components_, expected)
             n_passes = getattr(rows, "n_passes", "")
             ok = verdict(difference <= SAME)
-            yield f"{place:<19}", bool(model.certified_), f"{difference:.0e}", n_passes, f"{taken / first:.1f}", ok
+            yield f"{place:<19}", bool(model.certificate_), f"{difference:.0e}", n_passes, f"{taken / first:.1f}", ok
 
 
 def main() -> None:

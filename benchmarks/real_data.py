@@ -34,10 +34,10 @@ def fits(X, scheme, t0, seeds):
     """Mean over the seeds of l1 norm, relative error at T0 and seconds."""
     found = []
     for seed in seeds:
-        model = HRP(t0, scheme=scheme, random_state=seed)
+        model = HRP(n_nonzero_coefs=t0, scheme=scheme, random_state=seed)
         spent = seconds(lambda model=model: model.fit(X))
         l1 = np.abs(X @ model.components_.T).sum() / len(X)
-        found.append((l1, -model.score(X), spent))
+        found.append((l1, model.reconstruction_error(X), spent))
     return np.mean(found, axis=0)
 
 

@@ -47,7 +47,7 @@ def fits(scheme, n_features, n_samples, sparsity, n_trials):
         X, _, components = make_sparse_coded(n_samples, n_features, sparsity=sparsity, random_state=seed)
         model = HRP(scheme=scheme, random_state=seed, n_jobs=2 if n_features >= 200 else None).fit(X)
         errors.append(dictionary_error(model.components_, components))
-        certified.append(bool(model.certified_))
+        certified.append(bool(model.certificate_))
     return np.array(errors), np.array(certified)
 
 

@@ -10,17 +10,17 @@ import sys
 from itertools import chain
 
 import numpy as np
-from common import describe_machine, installed, october, row_means_in_gaps, table, verdict
+from common import describe_machine, for_compress, installed, october, row_means_in_gaps, table, verdict
 from scipy.fft import dct
 from scipy.stats import kendalltau, spearmanr
 
 from hrpursuit import HRP
 from hrpursuit.baselines import KSVD
 from hrpursuit.compression import compress
-from hrpursuit.compression.rivals import RIVALS
 from hrpursuit.core.coding import keep_largest
 from hrpursuit.datasets import make_sensor_network
 from hrpursuit.metrics import masked_rmse
+from hrpursuit.rivals import RIVALS
 
 SEEDS = (100, 101, 102)  # the defaults of the simulation were chosen on others
 T0 = (5, 11, 28)
@@ -89,14 +89,16 @@ def coding_errors(X, n_nonzero):
     X = X / scale
     filled = row_means_in_gaps(X)
     n = X.shape[1]
-    ksvd = KSVD(n_nonzero, n_components=n, max_iter=30, random_state=0).fit(filled)
+    ksvd = KSVD(n_nonzero_coefs=n_nonzero, n_components=n, max_iter=30, random_state=0).fit(filled)
     errors = {
         "PCA": coding_error(X, filled, np.linalg.svd(filled, full_matrices=True)[2], n_nonzero),
         "DCT over sensors": coding_error(X, filled, dct(np.eye(n), norm="ortho", axis=0), n_nonzero),
         "paper's scheme": coding_error(
             X, filled, HRP(scheme="paper", random_state=0).fit(filled).components_, n_nonzero
         ),
-        "HRP": coding_error(X, filled, HRP(n_nonzero, random_state=0).fit(filled).components_, n_nonzero),
+        "HRP": coding_error(
+            X, filled, HRP(n_nonzero_coefs=n_nonzero, random_state=0).fit(filled).components_, n_nonzero
+        ),
         "K-SVD": masked_rmse(X, ksvd.transform(filled) @ ksvd.components_),
     }
     return {name: round(100 * error, 2) for name, error in errors.items()}
@@ -109,7 +111,7 @@ def sizes(X, target):
         if all(installed(package) for part, package in NEEDS.items() if part in name):
             stored = rival(X, **target)
             found |= {} if stored is None else {name: stored.n_bytes}
-    found["hrpursuit"] = len(compress(X, **target))
+    found["hrpursuit"] = len(compress(X, **for_compress(target)))
     return found
 
 

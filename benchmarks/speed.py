@@ -88,7 +88,7 @@ def float32_rows(results, cells, n_trials):
             found, spent = in_turns(methods)
             times.append(spent)
             errors.append(dictionary_error(found["float32"].components_, W))
-            certified += bool(found["float32"].certified_)
+            certified += bool(found["float32"].certificate_)
         ratio = ratios(times, "float32", "float64")[1]
         reached = results.bar(f"float32, {name}: certified", certified, at_least=n_trials)
         reached &= results.bar(f"float32, {name}: largest error", max(errors), at_most=1e-6)
@@ -106,7 +106,7 @@ def large_rows(results):
         error = dictionary_error(model.components_, W)
         reached = results.bar(f"{name}: seconds", spent, at_most=asked)
         reached &= results.bar(f"{name}: error", error, at_most=EXACT)
-        yield name, spent, asked, error, bool(model.certified_), reached
+        yield name, spent, asked, error, bool(model.certificate_), reached
 
 
 def main():

@@ -111,7 +111,7 @@ def few_passes() -> None:
             model = HRP(dictionary=kind, random_state=0).fit(rows)
             error = dictionary_error(model.components_, truth)
             ok = error <= 1e-12 and rows.n_passes <= 6
-            yield kind, bool(model.certified_), f"{error:.0e}", rows.n_passes, verdict(ok)
+            yield kind, bool(model.certificate_), f"{error:.0e}", rows.n_passes, verdict(ok)
 
     table(["dictionary", "certified", "error", "passes", "exact to 1e-12 in at most 6 passes"], cells())
 

@@ -16,7 +16,7 @@ BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 def modules():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
-        yield {name: importlib.import_module(name) for name in ("cases", "results", "robustness")}
+        yield {name: importlib.import_module(name) for name in ("cases", "gaps", "results", "robustness")}
 
 
 @pytest.fixture
@@ -248,3 +248,15 @@ def test_peers_return_atoms(modules):
     pytest.importorskip("picard")
     found = common.picard(sample.X / np.sqrt(np.mean(sample.X**2)), 0, ortho=False)
     assert dictionary_error(found, sample.components) < 0.2
+
+
+def test_errors_on_other_days_are_percentages_near_those_of_pca(modules, results, monkeypatch):
+    gaps = modules["gaps"]
+    monkeypatch.setattr(gaps, "SEEDS", range(1))
+    X = gaps.make_sensor_network(480, 24, random_state=0)
+    with results(partial=True) as run:
+        monkeypatch.setattr(run, "bar", lambda *args, **limits: True)  # which are for the whole table
+        for _, _, ours, _, free, _, pca, _ in gaps.carried_over(X, "simulated", run):
+            assert 0 < pca < 100
+            assert 0.5 * pca < ours < 1.5 * pca
+            assert 0.3 * pca < free < 1.5 * pca

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
+from hrpursuit.compression import Decoder
+
 TEXT = (Path(__file__).parents[1] / "docs" / "compression.md").read_text()
 
 
@@ -21,8 +23,15 @@ def test_the_code_runs(tmp_path, monkeypatch, capsys):
         exec(compile(block, "compression.md", "exec"), names)
     printed = capsys.readouterr().out.splitlines()
     assert float(printed[0].split()[1]) <= 2
-    assert printed[1] == "744 max_error 2 4"
-    assert len(printed) == 6
+    assert printed[1] == "[1.e-01 1.e-01 1.e+00 1.e-06 0.e+00]"
+    shares = {name: float(share) for name, share in (line.split() for line in printed[2:7])}
+    assert list(shares) == ["temp_in", "temp_out", "pressure", "flow", "valve"]
+    assert all(0.005 < share <= 0.01 for name, share in shares.items() if name != "valve")
+    assert shares["valve"] == 0
+    assert printed[8] == "744 ±2 4"
+    assert len(printed) == 13
+    assert list(names["two"].columns) == ["s07", "s03"]
+    assert names["two"].shape == (744, 2)
     assert len(names["days"]) == 72
     assert np.nanmax(np.abs((names["days"] - names["table"].loc[names["days"].index]).to_numpy())) <= 2
 
@@ -33,4 +42,10 @@ def test_the_code_runs(tmp_path, monkeypatch, capsys):
     subprocess.run(
         ["sh", "-ec", f'PATH="{scripts}:$PATH"\n{commands}'], check=True, stdout=subprocess.DEVNULL, timeout=200
     )
-    assert len(Path("days.csv").read_text().splitlines()) == 73
+    days = Path("days.csv").read_text().splitlines()
+    assert len(days) == 73
+    assert days[0].endswith(",s07,s03")
+    bounds = dict(
+        zip(names["table"].columns, Decoder(Path("by_column.hrp").read_bytes()).target.bounds(56), strict=True)
+    )
+    assert (bounds["s07"], bounds["s03"], bounds["s11"], bounds["s12"]) == (0.5, 2, 0, 5)

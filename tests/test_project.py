@@ -1,5 +1,6 @@
 """The README, the examples and the benchmarks do what they say."""
 
+import ast
 import importlib
 import os
 import re
@@ -18,7 +19,7 @@ from hrpursuit.metrics import dictionary_error
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
-SHARED = {"cases", "common", "results"}  # what benchmarks import
+SHARED = {"cases", "common", "results", "size_tables"}  # what benchmarks import
 BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
 
 
@@ -33,7 +34,7 @@ def test_readme_gives_the_two_commands_that_ci_runs():
 
 def test_readme_examples_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    printed = (r"certified sparse", r"^\d+ 2\.0$", r"^25\.\d [67]\.\d$")
+    printed = (r"^exact: The samples are exactly sparse", r"^\d+ 2\.0$", r"^25\.\d [67]\.\d$")
     for example, expected in zip(blocks("python"), printed, strict=True):
         assert len([line for line in example.splitlines() if line.strip()]) <= 10
         exec(compile(example, "README.md", "exec"), {})
@@ -46,6 +47,22 @@ def test_readme_names_commands_and_pictures_that_exist():
         assert (ROOT / name).exists()
     for target in re.findall(r"\]\(([^)#:]+)\)", text):
         assert (ROOT / target).exists(), target
+
+
+PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "denoising", "rows", "plots"}
+
+
+@pytest.mark.parametrize("path", [*EXAMPLES, README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)
+def test_what_users_read_imports_public_modules_only(path):
+    text = path.read_text()
+    code = [text] if path.suffix == ".py" else re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    for block in code:
+        for node in ast.walk(ast.parse(block)):
+            names = [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+            names += [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            for name in names:
+                package, _, module = name.partition(".")
+                assert package != "hrpursuit" or module in PUBLIC, name
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
@@ -84,3 +101,9 @@ def test_extras_hold_what_they_should():
 @pytest.mark.skipif(sys.platform == "win32", reason="no execute bits")
 def test_ci_can_be_run():
     assert os.access(ROOT / ".ci" / "run", os.X_OK)
+
+
+def test_page_on_the_number_of_codes(capsys):
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "choosing_t0.md").read_text(), flags=re.DOTALL)
+    exec(compile(code, "choosing_t0.md", "exec"), {})
+    assert capsys.readouterr().out == "{'n_nonzero_coefs': 3}\n"

@@ -20,7 +20,7 @@ means = tiles.mean(axis=1, keepdims=True)
 
 coded = {}
 for scheme in ("paper", "exact"):
-    model = HRP(5, scheme=scheme, random_state=0).fit(tiles - means)
+    model = HRP(n_nonzero_coefs=5, scheme=scheme, random_state=0).fit(tiles - means)
     coded[scheme] = model.inverse_transform(model.transform(tiles - means)) + means
 
 # %%

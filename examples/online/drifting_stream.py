@@ -8,12 +8,12 @@ import numpy as np
 from scipy.linalg import expm
 
 from hrpursuit import HRP, MiniBatchHRP
-from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 
 N_FEATURES, BATCH, DRIFT_FROM, DRIFT_TO, CHANGE, END = 20, 50, 4_000, 12_000, 16_000, 20_000
-rng = np.random.default_rng(0)
+rng = np.random.RandomState(0)
 skew = rng.standard_normal((N_FEATURES, N_FEATURES))
 skew -= skew.T
 turn = expm(BATCH * 5e-5 * np.sqrt(N_FEATURES) * skew / np.linalg.norm(skew))  # half a percent in 100 samples
@@ -21,14 +21,14 @@ turn = expm(BATCH * 5e-5 * np.sqrt(N_FEATURES) * skew / np.linalg.norm(skew))  #
 
 def stream():
     """Batches of samples, a fifth of the codes not zero, 30 dB of noise; and the dictionary behind each."""
-    W = random_orthogonal(N_FEATURES, rng)
+    W = None  # a random one
     for row in range(0, END, BATCH):
         if row == CHANGE:
-            W = random_orthogonal(N_FEATURES, rng)
+            W = None
         elif DRIFT_FROM <= row < DRIFT_TO:
             W = W @ turn
-        codes = rng.standard_normal((BATCH, N_FEATURES)) * (rng.random((BATCH, N_FEATURES)) < 0.2)
-        yield codes @ W + 0.014 * rng.standard_normal((BATCH, N_FEATURES)), W
+        X, _, W = make_sparse_coded(BATCH, N_FEATURES, sparsity=0.2, components=W, snr_db=30, random_state=rng)
+        yield X, W
 
 
 # %%

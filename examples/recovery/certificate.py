@@ -1,7 +1,7 @@
 """When can a learned dictionary be trusted?"""
 
 # %%
-# A dictionary of 20 atoms is learned from ever fewer samples, ten times each. `certified_` looks at the codes alone,
+# A dictionary of 20 atoms is learned from ever fewer samples, ten times each. `certificate_` looks at the codes alone,
 # not at the truth; here the truth is known, so the picture can tell whether it was right.
 
 from hrpursuit import HRP
@@ -17,7 +17,7 @@ for n_samples in samples:
         X, _, components = make_sparse_coded(n_samples, 20, sparsity=0.3, random_state=seed)
         model = HRP(random_state=seed).fit(X)
         right = dictionary_error(model.components_, components) < 1e-6
-        counts[f"{'' if model.certified_ else 'not '}certified, {'right' if right else 'wrong'}"] += 1
+        counts[f"{'' if model.certificate_ else 'not '}certified, {'right' if right else 'wrong'}"] += 1
     for outcome, count in counts.items():
         outcomes[outcome].append(count)
 

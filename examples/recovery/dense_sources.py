@@ -8,11 +8,12 @@ import warnings
 from importlib.util import find_spec
 
 import numpy as np
+from scipy.linalg import polar
+from scipy.stats import ortho_group
 from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
-from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 
@@ -21,7 +22,7 @@ N_FEATURES, SAMPLES, SEEDS = 10, [1000, 3000, 10_000, 40_000], range(4)
 
 
 def fast_ica(X, seed):
-    return polar(FastICA(whiten="unit-variance", random_state=seed).fit(X).components_)
+    return polar(FastICA(whiten="unit-variance", random_state=seed).fit(X).components_)[0]
 
 
 def picard_o(X, seed):
@@ -42,7 +43,7 @@ errors = {name: np.empty((len(SAMPLES), len(SEEDS))) for name in methods}
 for i, n_samples in enumerate(SAMPLES):
     for seed in SEEDS:
         rng = np.random.default_rng(seed)
-        components = random_orthogonal(N_FEATURES, rng)
+        components = ortho_group.rvs(N_FEATURES, random_state=rng)
         X = rng.laplace(scale=np.sqrt(0.5), size=(n_samples, N_FEATURES)) @ components
         for name, (learn, _) in methods.items():
             errors[name][i, seed] = dictionary_error(learn(X, seed), components)

@@ -6,8 +6,6 @@
 
 import numpy as np
 
-from hrpursuit.core.descent_kernels import descend
-from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import new_figure, save_figure
@@ -21,21 +19,30 @@ SETTINGS = {  # rows of a batch, and the angle in radians by which a step turns 
 }
 
 
+def step(W, momentum, batch, turn):
+    """One step: downhill in the l1 norm of the codes, by a turn of given size, and back to the orthogonal group."""
+    S = batch @ W.T
+    A = S.T @ np.sign(S)
+    gradient = A - A.T
+    momentum = 0.65 * momentum + turn * np.sqrt(len(W)) / np.linalg.norm(gradient) * gradient
+    momentum /= max(1, np.linalg.norm(momentum, axis=1).max())
+    U, _, Vt = np.linalg.svd(W + momentum @ W)
+    return U @ Vt, momentum
+
+
 def run(n_batch, turn, seed):
     """Error, and the smallest and largest share of small codes of an atom, every few steps."""
     X, _, components = make_sparse_coded(N_SAMPLES, N_FEATURES, sparsity=0.5, random_state=seed)
     X = (X / np.sqrt(np.mean(X**2, axis=1))[:, None]).astype(np.float32)
-    X_twice = np.vstack([X, X])  # so that a batch is a run of rows
     rng = np.random.default_rng(seed)
-    W = random_orthogonal(N_FEATURES, rng).astype(np.float32)
+    W = np.linalg.qr(rng.standard_normal((N_FEATURES, N_FEATURES)))[0].astype(np.float32)
     momentum, found = np.zeros_like(W), []
-    for _ in range(N_STEPS // EVERY):
-        offsets = rng.integers(N_SAMPLES, size=EVERY)
-        settings = n_batch, np.full(EVERY, turn), np.float32(0.65), np.float32(-1)
-        descend(X_twice, W, momentum, offsets, *settings)
-        S = X @ W.T
-        small = (np.abs(S) < 0.3 * np.sqrt(np.mean(S**2, axis=0))).mean(axis=0)
-        found.append((dictionary_error(W, components), small.min(), small.max()))
+    for n_steps in range(1, N_STEPS + 1):
+        W, momentum = step(W, momentum, X[rng.permutation(N_SAMPLES)[:n_batch]], turn)
+        if n_steps % EVERY == 0:
+            S = X @ W.T
+            small = (np.abs(S) < 0.3 * np.sqrt(np.mean(S**2, axis=0))).mean(axis=0)
+            found.append((dictionary_error(W, components), small.min(), small.max()))
     return np.array(found).T
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from distributed import Client, LocalCluster, get_task_stream
 
 from hrpursuit import HRP
-from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import new_figure, save_figure
 
@@ -17,14 +17,14 @@ N_CHUNKS, CHUNK, N_FEATURES = 10, 10_000, 64
 
 
 def true_components():
-    return random_orthogonal(N_FEATURES, np.random.default_rng(0))
+    return make_sparse_coded(1, N_FEATURES, sparsity=1, random_state=0)[2]
 
 
 def make_chunk(block_info=None):
     """A chunk by its number: should its worker be lost, another can make it again."""
-    rng = np.random.default_rng([1, block_info[None]["chunk-location"][0]])
-    codes = rng.standard_normal((CHUNK, N_FEATURES)) * (rng.random((CHUNK, N_FEATURES)) < 0.2)
-    return codes @ true_components() + 0.02 * rng.standard_normal((CHUNK, N_FEATURES))
+    seed = 1 + block_info[None]["chunk-location"][0]
+    settings = {"sparsity": 0.2, "components": true_components(), "snr_db": 27}
+    return make_sparse_coded(CHUNK, N_FEATURES, **settings, random_state=seed)[0]
 
 
 def make_samples():

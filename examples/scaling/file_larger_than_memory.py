@@ -15,22 +15,19 @@ import psutil
 from threadpoolctl import threadpool_limits
 
 from hrpursuit import HRP
-from hrpursuit.core.manifolds import random_orthogonal
+from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 from hrpursuit.rows import open_rows, write_blocks
 
 N_SAMPLES, N_FEATURES, BLOCK = 1_000_000, 32, 20_000
-rng = np.random.default_rng(0)
-components = random_orthogonal(N_FEATURES, rng)
+components = make_sparse_coded(1, N_FEATURES, sparsity=1, random_state=0)[2]
 
 
 def blocks():
-    for _ in range(N_SAMPLES // BLOCK):
-        codes = rng.standard_normal((BLOCK, N_FEATURES), dtype=np.float32)
-        codes *= rng.random((BLOCK, N_FEATURES), dtype=np.float32) < 0.2
-        noise = 0.02 * rng.standard_normal((BLOCK, N_FEATURES), dtype=np.float32)
-        yield codes @ components.astype(np.float32) + noise
+    settings = {"sparsity": 0.2, "components": components, "snr_db": 27}
+    for seed in range(1, N_SAMPLES // BLOCK + 1):
+        yield make_sparse_coded(BLOCK, N_FEATURES, **settings, random_state=seed)[0].astype(np.float32)
 
 
 # %%

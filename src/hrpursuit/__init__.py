@@ -5,19 +5,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hrpursuit.core.certificate import Certificate
     from hrpursuit.core.options import HRPOptions
+    from hrpursuit.core.protocols import Iterate
     from hrpursuit.estimators import HRP, MiniBatchHRP, recover_atom, sparse_code
+    from hrpursuit.schemes.verdict import Verdict
     from hrpursuit.versions import show_versions
 
     __version__: str
 
-__all__ = ["HRP", "Certificate", "HRPOptions", "MiniBatchHRP", "recover_atom", "show_versions", "sparse_code"]
+__all__ = [
+    "HRP",
+    "Certificate",
+    "HRPOptions",
+    "Iterate",
+    "MiniBatchHRP",
+    "Verdict",
+    "recover_atom",
+    "show_versions",
+    "sparse_code",
+]
 
 #: Where each name is: it is imported when it is first used, so that `import hrpursuit` takes no time.
 _HOMES = {
     "Certificate": "hrpursuit.core.certificate",
     "HRPOptions": "hrpursuit.core.options",
+    "Iterate": "hrpursuit.core.protocols",
     "HRP": "hrpursuit.estimators",
     "MiniBatchHRP": "hrpursuit.estimators",
+    "Verdict": "hrpursuit.schemes.verdict",
     "recover_atom": "hrpursuit.estimators",
     "sparse_code": "hrpursuit.estimators",
     "show_versions": "hrpursuit.versions",

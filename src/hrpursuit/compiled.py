@@ -2,27 +2,35 @@
 
 numba keeps compiled code beside the source and looks at the file of a kernel alone to tell whether it is up to date: a
 change in a kernel that it calls, or in a constant, would go unnoticed, also after an upgrade of the package. Here the
-folder is named after a digest of all kernel sources, so that changed code is compiled anew.
+folder is named after a digest of all kernel sources and what they import, so that changed code is compiled anew.
 """
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core.event import Event, Listener, install_listener
+from numba.core.event import Event, Listener, register
 
 _ROOT = Path(__file__).parent
 _ROOMS = ("core", "baselines", "compression/kernels", "denoising")  # that have kernels
+#: What the kernels of a package are for, and how long it takes to compile all that one task needs.
+_KINDS = {
+    "hrpursuit.core": ("the kernels of a fit", "up to ten seconds"),
+    "hrpursuit.baselines": ("the kernels of other methods", "up to ten seconds"),
+    "hrpursuit.denoising": ("the kernels for images", "up to ten seconds"),
+    "hrpursuit.compression": ("the codec", "about half a minute"),
+}
 _PREFIX = "hrpursuit-kernels-"
+_IMPORT = re.compile(rb"^\s*(?:from|import) (hrpursuit[\w.]*)(?: import (\([^)]*\)|.*))?", re.MULTILINE)
 _A_WEEK = 7 * 24 * 3600  # seconds
 
 
@@ -43,27 +51,29 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
         config.CACHE_DIR = before
 
 
-@contextmanager
-def announced(what: str, how_long: str) -> Iterator[None]:
-    """Say on standard error what is compiled and how long that takes, once something is: not where all of it is read
-    from the cache.
-    """
-    with install_listener("numba:compile", _Notice(f"{what} for this machine, once; this takes {how_long}")):
-        yield
-
-
 class _Notice(Listener):
-    def __init__(self, text: str) -> None:
-        self._text, self._is_said = text, False
+    """Say on standard error that kernels are compiled, when the first one of a kind is: not where their code is read
+    from the cache, which is no such event.
+    """
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
 
     def on_start(self, event: Event) -> None:
-        if not self._is_said:
-            self._is_said = True
-            sys.stderr.write(f"hrpursuit: compiling {self._text} ...\n")
+        module = event.data["dispatcher"].py_func.__module__
+        kind = next((kind for kind in _KINDS if module.startswith(kind)), None)
+        if kind is not None and kind not in self._said:
+            self._said.add(kind)
+            what, how_long = _KINDS[kind]
+            often = "once" if cache_folder() else "in every process, since NUMBA_CACHE_DIR names no folder to write to"
+            sys.stderr.write(f"hrpursuit: compiling {what} for this machine, {often}; this takes {how_long} ...\n")
             sys.stderr.flush()
 
     def on_end(self, event: Event) -> None:
         """Nothing to say."""
+
+
+register("numba:compile", _Notice())
 
 
 @lru_cache(maxsize=1)
@@ -94,13 +104,34 @@ def _remove_old(place: Path) -> None:
 
 
 def digest(root: Path) -> str:
-    """Of the sources and constants of all kernels below this folder, and of the version of numba."""
-    found = hashlib.sha256(numba.__version__.encode())
-    for path in sorted(path for room in _ROOMS for path in (root / room).rglob("*") if path.suffix in (".py", ".bin")):
+    """Of the sources of all kernels below this folder, of the modules of ours that they import, which may have
+    constants of theirs, and of the version of numba.
+    """
+    paths = [path for room in _ROOMS for path in (root / room).rglob("*") if path.suffix in (".py", ".bin")]
+    contents: dict[Path, bytes] = {}
+    for path in paths:
         content = path.read_bytes()
         if path.suffix == ".bin" or path.parent.name == "kernels" or b"hrpursuit.compiled" in content:
-            found.update(path.relative_to(root).as_posix().encode() + b"\0" + content)
+            contents[path] = content
+    to_follow = list(contents.values())
+    while to_follow:
+        for path in _imported(to_follow.pop(), root) - contents.keys():
+            contents[path] = path.read_bytes()
+            to_follow.append(contents[path])
+    found = hashlib.sha256(numba.__version__.encode())
+    for path in sorted(contents):
+        found.update(path.relative_to(root).as_posix().encode() + b"\0" + contents[path])
     return found.hexdigest()[:16]
+
+
+def _imported(content: bytes, root: Path) -> set[Path]:
+    """Files of our modules that a source imports."""
+    files = set()
+    for package, names in _IMPORT.findall(content):
+        place = root.joinpath(*package.decode().split(".")[1:])
+        files |= {place.with_suffix(".py"), place / "__init__.py"}
+        files |= {place / f"{name}.py" for name in re.findall(r"\w+", names.decode())}
+    return {path for path in files if path.is_file()}
 
 
 def _user_cache() -> Path:

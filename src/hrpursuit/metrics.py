@@ -20,19 +20,20 @@ def _two_dictionaries(components: ArrayLike, true_components: ArrayLike) -> tupl
 
 
 def match_atoms(components: ArrayLike, true_components: ArrayLike) -> tuple[np.ndarray, np.ndarray]:
-    """Match atoms one to one so that the sum of their absolute cosines is largest.
+    """Match atoms one to one such that the sum of their absolute cosines is largest.
 
     Parameters
     ----------
     components, true_components : array-like of shape (n_atoms, n_features)
-        One atom a row; only directions count.
+        Dictionaries, one atom per row. The norms of the atoms do not matter.
 
     Returns
     -------
     order : array of shape (n_atoms,)
-        `components[order[i]]` is the match of `true_components[i]`.
+        `components[order[i]]` is matched to `true_components[i]`.
     signs : array of shape (n_atoms,)
-        1 or -1: the sign of their inner product.
+        Signs of the inner products of the matched atoms, 1 or -1: `components[order] * signs[:, None]` is aligned with
+        `true_components`.
     """
     A, B = _two_dictionaries(components, true_components)
     cosines = B @ A.T
@@ -41,21 +42,21 @@ def match_atoms(components: ArrayLike, true_components: ArrayLike) -> tuple[np.n
 
 
 def dictionary_error(components: ArrayLike, true_components: ArrayLike) -> float:
-    """Relative error of a dictionary, least over the order and signs of its atoms.
+    """Relative error of a dictionary, for the best order and signs of its atoms.
 
-    Both dictionaries are scaled to unit atoms, and atoms are matched one to one: two estimates of one true atom do not
-    both count.
+    The atoms of both dictionaries are scaled to unit norm and matched one to one, so that two estimates of the same
+    true atom do not both count as right.
 
     Parameters
     ----------
     components, true_components : array-like of shape (n_atoms, n_features)
-        One atom a row.
+        Dictionaries, one atom per row.
 
     Returns
     -------
     error : float
-        Frobenius norm of the difference over that of the truth: 0 for the same dictionary, about 1.4 for unrelated
-        atoms.
+        Frobenius norm of the difference, divided by that of `true_components`: 0 for the same dictionary, about 1.4 for
+        unrelated ones.
     """
     A, B = _two_dictionaries(components, true_components)
     order, signs = match_atoms(A, B)
@@ -68,9 +69,9 @@ def masked_rmse(X: ArrayLike, X_hat: ArrayLike, mask: ArrayLike | None = None) -
     Parameters
     ----------
     X, X_hat : array-like of shape (n_samples, n_features)
-        Data and reconstruction.
-    mask : array-like of bool of the same shape or None, default=None
-        True where X is observed; None takes the entries of X that are not NaN.
+        Samples and their reconstruction.
+    mask : array-like of bool of shape (n_samples, n_features) or None, default=None
+        True where X is observed. None means where X is not NaN.
 
     Returns
     -------

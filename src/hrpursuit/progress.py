@@ -9,7 +9,7 @@ from datetime import timedelta
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from hrpursuit.core.protocols import Callback, Iterate
+from hrpursuit.core.protocols import Callback, Iterate, Rows
 from hrpursuit.rows.optional import needed
 
 Item = TypeVar("Item")
@@ -94,15 +94,15 @@ class Bars:
             self._progress.remove_task(task)
 
     @contextmanager
-    def watching(self, rows: Any) -> Iterator[Self]:
+    def watching(self, rows: Rows) -> Iterator[Self]:
         """Show the passes over these rows; those in memory have none to show."""
         with self:
-            if (self.enabled or self._on_advance) and hasattr(rows, "watcher"):
+            if self.enabled or self._on_advance:
                 rows.watcher = self
             try:
                 yield self
             finally:
-                if getattr(rows, "watcher", None) is self:
+                if rows.watcher is self:
                     rows.watcher = None
 
     def __enter__(self) -> Self:

@@ -127,7 +127,7 @@ class TestAtomUpdate:
 class TestKSVD:
     def test_recovers_an_easy_dictionary(self):
         X, _, W = make_sparse_coded(4000, 12, sparsity=0.15, random_state=1)
-        model = KSVD(3, random_state=0).fit(X)
+        model = KSVD(n_nonzero_coefs=3, random_state=0).fit(X)
         assert dictionary_error(model.components_, W) < 0.03
         assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-12)
 
@@ -141,7 +141,7 @@ class TestKSVD:
         np.put_along_axis(codes, chosen, rng.choice([-1.0, 1.0], chosen.shape) * (1 + rng.random(chosen.shape)), axis=1)
         X = codes @ W
         start = W + 0.1 * rng.standard_normal(W.shape)
-        model = KSVD(2, n_components=32, tol=1e-9, max_iter=200, dict_init=start, random_state=0).fit(X)
+        model = KSVD(n_nonzero_coefs=2, n_components=32, tol=1e-9, max_iter=200, dict_init=start, random_state=0).fit(X)
         assert dictionary_error(model.components_, W) < 1e-6
         assert model.objective_ < 1e-6
         assert model.transform(X).shape == (2000, 32)
@@ -150,11 +150,13 @@ class TestKSVD:
     def test_the_error_falls_and_objective_is_minus_score(self):
         X = make_sparse_coded(1000, 10, sparsity=0.3, snr_db=20, random_state=2)[0]
         errors = []
-        model = KSVD(3, max_iter=30, callback=lambda it: errors.append((it.stage, it.value)), random_state=1).fit(X)
+        model = KSVD(
+            n_nonzero_coefs=3, max_iter=30, callback=lambda it: errors.append((it.stage, it.value)), random_state=1
+        ).fit(X)
         assert errors[0][0] == "K-SVD"
         assert len(errors) == model.n_iter_
         assert errors[-1][1] < 0.8 * errors[0][1]
-        assert_allclose(model.objective_, -model.score(X), rtol=1e-10)
+        assert_allclose(model.objective_, model.reconstruction_error(X), rtol=1e-10)
         magnitude = np.abs(model.transform(X)).sum(axis=0)
         assert (np.diff(magnitude) <= 0).all()
 
@@ -163,7 +165,7 @@ class TestKSVD:
         model = KSVD(error_tol=0.5, max_iter=20, random_state=0).fit(X)
         left = np.linalg.norm(X - model.inverse_transform(model.transform(X)), axis=1)
         assert left.max() <= 0.5 + 1e-9
-        limited = KSVD(2, error_tol=0.5, max_iter=20, random_state=0).fit(X)
+        limited = KSVD(n_nonzero_coefs=2, error_tol=0.5, max_iter=20, random_state=0).fit(X)
         assert np.count_nonzero(limited.transform(X), axis=1).max() == 2
 
     def test_without_targets_a_tenth_of_the_features(self):
@@ -173,12 +175,12 @@ class TestKSVD:
 
     def test_a_callback_stops_it(self):
         X = make_sparse_coded(200, 6, sparsity=0.3, random_state=0)[0]
-        assert KSVD(2, tol=0, callback=lambda it: it.n_iter == 3).fit(X).n_iter_ == 3
+        assert KSVD(n_nonzero_coefs=2, tol=0, callback=lambda it: it.n_iter == 3).fit(X).n_iter_ == 3
 
     def test_says_when_iterations_run_out(self):
         X = make_sparse_coded(200, 6, sparsity=0.3, random_state=0)[0]
         with pytest.warns(match="KSVD did not reach tol=1e-12 in 2 iterations"):
-            KSVD(2, tol=1e-12, max_iter=2, random_state=0).fit(X)
+            KSVD(n_nonzero_coefs=2, tol=1e-12, max_iter=2, random_state=0).fit(X)
 
     @pytest.mark.parametrize(
         ("parameters", "message"),
@@ -200,7 +202,7 @@ class TestKSVD:
     def test_dask_arrays_with_another_number_of_atoms(self):
         da = pytest.importorskip("dask.array")
         X = make_sparse_coded(300, 6, sparsity=0.3, random_state=1)[0]
-        model = KSVD(2, n_components=9, max_iter=3, random_state=0).fit(X)
+        model = KSVD(n_nonzero_coefs=2, n_components=9, max_iter=3, random_state=0).fit(X)
         lazy = model.transform(da.from_array(X, chunks=(100, 6)))
         assert lazy.shape == (300, 9)
         assert_allclose(lazy.compute(), model.transform(X), atol=1e-12)

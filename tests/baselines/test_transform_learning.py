@@ -65,7 +65,7 @@ class TestTransformUpdate:
 class TestTransformLearning:
     def test_recovers_an_easy_dictionary(self):
         X, _, W = make_sparse_coded(500, 8, sparsity=0.15, random_state=0)
-        model = TransformLearning(2, max_iter=150, tol=1e-3, random_state=0).fit(X)
+        model = TransformLearning(n_nonzero_coefs=2, max_iter=150, tol=1e-3, random_state=0).fit(X)
         assert dictionary_error(model.components_, W) < 0.1
         assert_allclose(model.encoder_ @ model.components_, np.eye(8), atol=1e-10)
         assert_allclose(np.linalg.norm(model.components_, axis=1), 1, rtol=1e-12)
@@ -73,26 +73,28 @@ class TestTransformLearning:
     def test_the_cost_never_rises(self):
         X = make_sparse_coded(300, 8, sparsity=0.3, random_state=1)[0]
         values = []
-        TransformLearning(3, max_iter=20, callback=lambda it: values.append(it.value), random_state=0).fit(X)
+        TransformLearning(
+            n_nonzero_coefs=3, max_iter=20, callback=lambda it: values.append(it.value), random_state=0
+        ).fit(X)
         assert (np.diff(values) <= 1e-9).all()
         assert values[-1] < 0.5 * values[0]
 
     @pytest.mark.parametrize("scale", [1e-8, 1e4, 1e60])
     def test_any_unit_ends_in_finite_numbers(self, scale):
         X = scale * make_sparse_coded(100, 5, sparsity=0.3, random_state=1)[0]
-        model = TransformLearning(2, max_iter=10, random_state=0).fit(X)
+        model = TransformLearning(n_nonzero_coefs=2, max_iter=10, random_state=0).fit(X)
         assert np.isfinite(model.components_).all()
         assert_allclose(X @ model.encoder_ @ model.components_, X, atol=1e-8 * scale)
 
     def test_codes_are_thresholded_and_not_refitted(self):
         X = make_sparse_coded(100, 6, sparsity=0.3, random_state=2)[0]
-        model = TransformLearning(2, max_iter=5, random_state=0).fit(X)
+        model = TransformLearning(n_nonzero_coefs=2, max_iter=5, random_state=0).fit(X)
         assert_allclose(model.transform(X), keep_largest(X @ model.encoder_, 2), atol=1e-12)
 
     def test_says_when_iterations_run_out(self):
         X = make_sparse_coded(100, 6, sparsity=0.3, random_state=2)[0]
         with pytest.warns(match="TransformLearning did not reach tol=1e-05 in 2 iterations"):
-            TransformLearning(2, max_iter=2, random_state=0).fit(X)
+            TransformLearning(n_nonzero_coefs=2, max_iter=2, random_state=0).fit(X)
 
     @pytest.mark.parametrize("parameters", [{"step_size": 0.0}, {"log_det_weight": 0.0}, {"frobenius_weight": -1.0}])
     def test_bad_parameters_are_refused(self, parameters):

@@ -36,7 +36,7 @@ def test_fit_encode_decode(suffix, tmp_path, capsys):
     data, model, codes, back = (tmp_path / name for name in (f"x{suffix}", "m.npz", f"c{suffix}", f"b{suffix}"))
     write(data)
     assert run(["fit", str(data), "-o", str(model), "--seed", "0"]) == 0
-    assert "certified sparse" in capsys.readouterr().out
+    assert "exact: The samples are exactly sparse" in capsys.readouterr().out
     assert dictionary_error(HRP.load(model).components_, W) < 1e-12
     assert run(["encode", str(data), "-m", str(model), "-o", str(codes)]) == 0
     assert f"{np.mean(CODES == 0):.1%} of the codes are zero" in capsys.readouterr().out
@@ -67,7 +67,9 @@ def test_settings_reach_the_fit(tmp_path, capsys):
     command = ["fit", str(tmp_path / "x.npy"), "-o", str(tmp_path / "m.npz"), "--n-nonzero", "2", "--scheme", "paper"]
     assert run([*command, "--dictionary", "complete", "--n-init", "2", "--jobs", "1", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
-    assert {"model", "n_samples", "certified", "relative_error", "stages", "seconds", "warnings"} <= set(report)
+    assert {"model", "n_samples", "certified", "verdict", "relative_error", "stages", "seconds", "warnings"} <= set(
+        report
+    )
     model = HRP.load(tmp_path / "m.npz")
     assert (model.n_nonzero_coefs, model.scheme, model.dictionary, model.n_init) == (2, "paper", "complete", 2)
 
@@ -232,6 +234,51 @@ class TestTables:
             run(["encode", str(tmp_path / "x.csv"), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy")]) == 0
         )
         assert_allclose(np.load(tmp_path / "c.npy"), X @ model.encoder_, atol=1e-10)
+
+
+class TestIndex:
+    """A column of time is no feature, as for `hrpursuit compress`."""
+
+    @pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+    @pytest.mark.parametrize("name", ["time", None])
+    def test_time_stamps(self, suffix, name, tmp_path, capsys):
+        frame = FRAME.set_index(pd.date_range("2024-01-01", periods=300, freq="h", name=name))
+        data = tmp_path / f"x{suffix}"
+        frame.to_csv(data) if suffix == ".csv" else frame.to_parquet(data)
+        assert run(["fit", str(data), "-o", str(tmp_path / "m.npz"), "--seed", "0"]) == 0
+        model = HRP.load(tmp_path / "m.npz")
+        assert dictionary_error(model.components_, W) < 1e-12
+        assert list(model.feature_names_in_) == NAMES
+        if name is not None:
+            assert "the column 'time' is the index, not a feature" in capsys.readouterr().err
+        assert run(["encode", str(data), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy")]) == 0
+
+    def test_growing_numbers_with_a_name_like_time(self, tmp_path, capsys):
+        FRAME.rename_axis("hour").to_csv(tmp_path / "x.csv")
+        command = ["fit", str(tmp_path / "x.csv"), "-o", str(tmp_path / "m.npz"), "--seed", "0", "--json"]
+        assert run(command) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["n_features"], report["index_column"]) == (8, "hour")
+        assert run([*command, "--no-index"]) == 0
+        assert json.loads(capsys.readouterr().out)["n_features"] == 9
+
+    def test_without_names_and_with_gaps(self, tmp_path, capsys):
+        gappy = FRAME.mask(np.random.default_rng(0).random(X.shape) < 0.02)
+        gappy.set_index(pd.date_range("2024-01-01", periods=300, freq="D")).to_csv(tmp_path / "x.csv", header=False)
+        command = ["fit", str(tmp_path / "x.csv"), "-o", str(tmp_path / "m.npz"), "--n-nonzero", "4", "--json"]
+        assert run(command) == 0
+        report = json.loads(capsys.readouterr().out)
+        assert (report["n_samples"], report["n_features"]) == (300, 8)
+        assert report["n_missing"] == gappy.isna().sum().sum()
+
+    def test_options_that_exclude_each_other(self, tmp_path, capsys):
+        write(tmp_path / "x.csv")
+        command = ["fit", str(tmp_path / "x.csv"), "-o", str(tmp_path / "m.npz"), "--columns", "s0,s1", "--no-index"]
+        assert run(command) == 2
+        assert "--columns names all that is read" in capsys.readouterr().err
+        write(tmp_path / "x.npy")
+        assert run(["fit", str(tmp_path / "x.npy"), "-o", str(tmp_path / "m.npz"), "--index-column", "hour"]) == 1
+        assert "has no column names" in capsys.readouterr().err
 
 
 class TestErrors:
@@ -403,7 +450,7 @@ def test_without_matplotlib_it_says_what_to_install():
 
 def test_models_of_baselines_encode_too(tmp_path):
     np.save(tmp_path / "x.npy", X)
-    model = KSVD(2, n_components=10, max_iter=5, random_state=0).fit(X)
+    model = KSVD(n_nonzero_coefs=2, n_components=10, max_iter=5, random_state=0).fit(X)
     model.save(tmp_path / "m.npz")
     assert run(["encode", str(tmp_path / "x.npy"), "-m", str(tmp_path / "m.npz"), "-o", str(tmp_path / "c.npy")]) == 0
     assert_allclose(np.load(tmp_path / "c.npy"), model.transform(X))

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,7 @@ from pandas.testing import assert_frame_equal
 
 from hrpursuit.cli.main import run
 from hrpursuit.cli.tables import read_table, write_table
-from hrpursuit.compression import compress
+from hrpursuit.compression import Decoder, compress, decompress
 from hrpursuit.datasets import make_sensor_network
 from hrpursuit.metrics import masked_rmse
 
@@ -125,6 +126,126 @@ class TestCompress:
             assert report["rmse"] <= 0.05
 
 
+class TestByColumn:
+    """Bounds by column, from the option to the file, and in all that is shown of it."""
+
+    @pytest.fixture(autouse=True)
+    def _names(self, folder, capsys):
+        self.folder, self.capsys = folder, capsys
+
+    def compressed(self, *options):
+        told(self.capsys, "compress", "readings.csv", "-o", "r.hrp", *options)
+        return Decoder(Path("r.hrp").read_bytes()).target.bounds(8).tolist()
+
+    @pytest.mark.parametrize("more", [[], ["--stream", "--chunk-rows", "64"]])
+    def test_bounds_are_kept(self, more):
+        bounds = self.compressed("--max-error", "s01=3,s08=lossless,s0?=1.5", *more)
+        assert bounds == [3, 1.5, 1.5, 1.5, 1.5, 1.5, 1.5, 0]
+        errors = (decompress(Path("r.hrp").read_bytes()) - READINGS).abs().max()
+        assert (errors.fillna(0) <= bounds).all()
+        assert errors["s01"] > 1.5
+        assert command("verify", "r.hrp", "--against", "readings.csv") == 0
+
+    @pytest.mark.parametrize(
+        ("options", "bounds"),
+        [
+            (["--max-error", "s01=0,*=2"], [0, 2, 2, 2, 2, 2, 2, 2]),
+            (["--max-error", "2", "--lossless-column", "s01", "--lossless-column", "s0[78]"], [0, 2, 2, 2, 2, 2, 0, 0]),
+            (["--rmse", "5%", "--lossless-column", "s03"], [np.inf] * 2 + [0] + [np.inf] * 5),
+            (["--n-nonzero", "3", "--lossless-column", "s03"], [np.inf] * 2 + [0] + [np.inf] * 5),
+        ],
+    )
+    def test_lossless_columns(self, options, bounds):
+        assert self.compressed(*options) == bounds
+        back = decompress(Path("r.hrp").read_bytes())
+        for name in READINGS.columns[np.array(bounds) == 0]:
+            assert_array_equal(back[name], READINGS[name])
+        assert command("verify", "r.hrp", "--against", "readings.csv") == 0
+
+    def test_shares_of_the_range(self):
+        bounds = self.compressed("--relative-error", "s01=10%,*=0.05")
+        ranges = (READINGS.max() - READINGS.min()).fillna(0).to_numpy()
+        expected = ranges * np.array([0.1] + [0.05] * 7)
+        assert (np.array(bounds) <= expected * (1 + 1e-12)).all()
+        assert (np.array(bounds) >= 0.999 * expected).all()
+
+    def test_inspect_shows_them(self):
+        self.compressed("--max-error", "s01=3,s08=lossless,*=1.5")
+        facts = json.loads(told(self.capsys, "inspect", "r.hrp", "--json"))
+        assert facts["columns"] == list(READINGS.columns)
+        assert facts["target"] == {"kind": "max_error", "amount": 3, "by_column": [3, *[1.5] * 6, 0]}
+        out = told(self.capsys, "inspect", "r.hrp")
+        assert "±1.5 to ±3 by column, 1 column lossless" in out
+        rows = [line.replace("│", "").split() for line in out.splitlines() if "s01" in line or "s08" in line]
+        assert rows == [["±3", "s01"], ["lossless", "s08"]]
+        out = told(self.capsys, "inspect", "r.hrp", "--against", "readings.csv")
+        rows = {row[0]: row[1] for row in (line.replace("│", "").split() for line in out.splitlines()) if len(row) > 4}
+        assert (rows["s01"], rows["s02"], rows["s08"]) == ("±3", "±1.5", "lossless")
+
+    def test_verify_shows_them_and_names_what_is_wrong(self):
+        self.compressed("--max-error", "s01=3,s08=lossless,*=1.5")
+        out = told(self.capsys, "verify", "r.hrp", "--against", "readings.csv")
+        assert "It keeps its target (±1.5 to ±3 by column, 1 column lossless)" in out
+        rows = [line.replace("│", "").split() for line in out.splitlines() if "s01" in line]
+        assert rows[0][:2] == ["s01", "±3"]
+        report = json.loads(told(self.capsys, "verify", "r.hrp", "--against", "readings.csv", "--json"))
+        assert [one["target"] for one in report["columns"]] == ["±3", *["±1.5"] * 6, "lossless"]
+        other = READINGS.copy()
+        row = int(np.flatnonzero(other[["s01", "s03", "s08"]].notna().all(axis=1))[0])
+        other.iloc[row, [0, 2, 7]] += np.array([20, 20, 1])
+        write_table("other.csv", other)
+        out = told(self.capsys, "verify", "r.hrp", "--against", "other.csv", code=1)
+        assert "column 's01': an error of " in out
+        assert "exceeds its bound of 3" in out
+        assert "column 's03': an error of " in out
+        assert "column 's08': 1 readings differ, and it is to be lossless" in out
+        assert "column 's04'" not in out
+
+    def test_an_rmse_beside_lossless_columns_is_checked_over_the_others(self):
+        self.compressed("--rmse", "5%", "--lossless-column", "s01")
+        other = READINGS.copy()
+        other.iloc[:, 1:] *= 1.2
+        write_table("other.csv", other)
+        assert "exceeds the target of 5.0000%" in told(self.capsys, "verify", "r.hrp", "--against", "other.csv", code=1)
+
+    def test_arrays_by_number(self, rng):
+        np.save("x.npy", np.round(rng.normal(0, 10, (50, 3)), 2))
+        told(self.capsys, "compress", "x.npy", "-o", "x.hrp", "--max-error", "1=lossless,*=.5")
+        assert Decoder(Path("x.hrp").read_bytes()).target.bounds(3).tolist() == [0.5, 0, 0.5]
+
+    def test_a_glitch_is_noted(self):
+        table = READINGS.copy()
+        table.iloc[OBSERVED] = 65535
+        write_table("glitch.csv", table)
+        assert command("compress", "glitch.csv", "-o", "r.hrp", "--rmse", "5%") == 0
+        err = self.capsys.readouterr().err
+        assert "note: " in err
+        assert "large relative error of their own" in err
+
+    @pytest.mark.parametrize(
+        ("options", "code", "words"),
+        [
+            (["--max-error", "s01=1"], 1, "max_error says nothing about the columns 's02', 's03'"),
+            (["--max-error", "x=1,*=2"], 1, "there is no column 'x'"),
+            (["--max-error", "x*=1,*=2"], 1, "the pattern 'x*' fits no column"),
+            (["--max-error", "s01=-1,*=2"], 2, "finite number above 0; got -1"),
+            (["--max-error", "s01=nan,*=2"], 2, "finite number above 0; got nan"),
+            (["--max-error", "s01=one,*=2"], 2, "'one' is not a number"),
+            (["--max-error", "s01=1,2"], 2, "'2' is not a column and its bound"),
+            (["--max-error", "0"], 2, "give --lossless"),
+            (["--relative-error", "s01=5,*=1%"], 2, "5 would be 500%"),
+            (["--relative-error", "1%", "--max-error", "1"], 2, "exactly one of --rmse, --max-error, --relative-error"),
+            (["--lossless-column", "s01"], 2, "got none"),
+            (["--lossless", "--lossless-column", "s01"], 2, "--lossless keeps every column"),
+            (["--max-error", "1", "--lossless-column", "x"], 1, "lossless: there is no column 'x'"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, options, code, words):
+        assert command("compress", "readings.csv", "-o", "r.hrp", *options) == code
+        assert words in " ".join(self.capsys.readouterr().err.replace("│", " ").split())
+        assert not (self.folder / "r.hrp").exists()
+
+
 class TestDecompress:
     @pytest.fixture(autouse=True)
     def _compressed(self, folder):
@@ -135,6 +256,35 @@ class TestDecompress:
         table = read_table("x.csv")
         assert_array_equal(table, READINGS.loc["2024-10-03T05:00":"2024-10-04"])  # all of the last day
         assert len(table) == 43
+
+    @pytest.mark.parametrize("more", [[], ["--from", "2024-10-03", "--to", "2024-10-04"]])
+    @pytest.mark.parametrize("names", [["s05,s03"], ["s05, s03"], ["s05", "s03"]])
+    def test_some_columns(self, more, names, capsys):
+        options = [option for name in names for option in ("--columns", name)]
+        report = json.loads(told(capsys, "decompress", "r.hrp", "-o", "x.csv", *options, *more, "--json"))
+        expected = READINGS.loc["2024-10-03":"2024-10-04"] if more else READINGS
+        table = read_table("x.csv")
+        assert_array_equal(table, expected[["s05", "s03"]])
+        assert list(table.columns) == ["s05", "s03"]
+        assert (table.index == expected.index).all()
+        assert (report["n_rows"], report["n_columns"]) == (len(expected), 2)
+
+    def test_columns_keep_the_form_of_their_numbers(self, folder):
+        (folder / "x.csv").write_text('time,a,b,"c,d"\n2024-01-01,1.50,2,3.0\n2024-01-02,1.25,3,4.0\n')
+        assert command("compress", "x.csv", "-o", "x.hrp", "--lossless") == 0
+        assert command("decompress", "x.hrp", "-o", "y.csv", "--columns", "c,d", "--columns", "a") == 0
+        assert (folder / "y.csv").read_text() == 'time,"c,d",a\n2024-01-01,3.0,1.50\n2024-01-02,4.0,1.25\n'
+
+    def test_some_columns_of_an_array(self):
+        np.save("x.npy", np.arange(200.0).reshape(50, 4))
+        assert command("compress", "x.npy", "-o", "x.hrp", "--lossless", "--chunk-rows", 10) == 0
+        assert command("decompress", "x.hrp", "-o", "y.npy", "--columns", "3,0") == 0
+        assert_array_equal(np.load("y.npy"), np.arange(200.0).reshape(50, 4)[:, [3, 0]])
+
+    def test_columns_that_are_not_there(self, folder, capsys):
+        assert command("decompress", "r.hrp", "-o", "x.csv", "--columns", "s05,s99") == 1
+        assert "there is no column 's99'; the table has the columns 's01'" in capsys.readouterr().err
+        assert not (folder / "x.csv").exists()
 
     def test_a_range_of_rows(self):
         np.save("x.npy", np.arange(200.0).reshape(100, 2))
@@ -182,13 +332,13 @@ class TestInspect:
         assert command("compress", "readings.csv", "-o", "r.hrp", "--rmse", "5%", "--chunk-rows", 100) == 0
         facts = json.loads(told(capsys, "inspect", "r.hrp", "--json"))
         assert (facts["n_rows"], facts["n_columns"], facts["n_chunks"]) == (300, 8, 3)
-        assert facts["target"] == {"kind": "rmse", "amount": 0.05}
+        assert facts["target"] == {"kind": "relative_rmse", "amount": 0.05, "by_column": None}
         assert facts["dtypes"] == {"float64": 8}
         assert facts["first"].startswith("2024-10-01 00:00:00")
         assert facts["last"].startswith("2024-10-13 11:00:00")
         assert sum(facts["parts"].values()) == facts["n_bytes"] == (folder / "r.hrp").stat().st_size
         out = told(capsys, "inspect", "r.hrp")
-        for word in ("300, 8", "float64", "relative RMSE of at most 5%", "bytes by part", "█"):
+        for word in ("300, 8", "float64", "relative RMSE 5%", "bytes by part", "█"):
             assert word in out
 
     def test_error_by_sensor(self, folder, capsys):
@@ -213,7 +363,7 @@ class TestVerify:
 
     def test_all_is_well(self, capsys):
         assert "r.hrp is whole: 300 rows in 3 chunks, all checksums right." in told(capsys, "verify", "r.hrp")
-        assert "It keeps its target (no error above 1)" in told(capsys, "verify", "r.hrp", "--against", "readings.csv")
+        assert "It keeps its target (±1)" in told(capsys, "verify", "r.hrp", "--against", "readings.csv")
 
     def test_a_changed_byte_loses_its_chunk(self, folder, capsys):
         data = bytearray((folder / "r.hrp").read_bytes())
@@ -221,7 +371,7 @@ class TestVerify:
         (folder / "bad.hrp").write_bytes(data)
         out = told(capsys, "verify", "bad.hrp", code=1)
         assert "bad.hrp is damaged; 200 rows can be read" in out
-        assert "chunk 1" in out
+        assert "rows 100 to 199 are lost" in out
         report = json.loads(told(capsys, "verify", "bad.hrp", "--json", code=1))
         assert not report["is_whole"]
         assert report["faults"]
@@ -340,12 +490,16 @@ class TestErrors:
 
     def test_targets(self):
         start = ("compress", "readings.csv", "-o", "r.hrp")
-        self.fails(*start, words="exactly one of --rmse, --max-error, --n-nonzero and --lossless; got none", code=2)
+        self.fails(
+            *start,
+            words="--max-error, --relative-error, --n-nonzero, --lossless; got none",
+            code=2,
+        )
         self.fails(*start, "--rmse", "5%", "--lossless", words="got --rmse, --lossless", code=2)
         self.fails(*start, "--rmse", "5", words="5 would be 500%; write 5% or 0.05", code=2)
         self.fails(*start, "--rmse", "0%", words="--lossless", code=2)
         self.fails(*start, "--rmse", "much", words="'much' is not a share; write it as 5% or 0.05", code=2)
-        self.fails(*start, "--max-error", "-1", words="not in the range x>0", code=2)
+        self.fails(*start, "--max-error", "-1", words="finite number above 0; got -1", code=2)
         self.fails(*start, "--n-nonzero", "0", words="--n-nonzero", code=2)
         self.fails(*start, "--lossless", "--index-column", "a", "--no-index", words="not both", code=2)
 

@@ -27,7 +27,7 @@ def test_report_writes_a_page(readings, tmp_path, capsys):
     assert "2024-01-04 17:00" in text  # the last time stamp
     printed = capsys.readouterr().out.splitlines()
     assert sorted(line.split(":")[0] for line in printed[:3]) == [
-        "no loss", "no reading off by more than 2", "relative RMSE of 5%"]  # fmt: skip
+        "lossless", "relative RMSE 5%", "±2"]  # fmt: skip
     assert printed[3].startswith(f"page: {out}")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["page.html", "readings.csv"]
 

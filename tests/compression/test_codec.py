@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from hrpursuit.compression import compress, decompress
-from hrpursuit.compression.files.container import MAX_CELLS, fitting_chunk_rows
+from hrpursuit.compression.files.header import MAX_CELLS, fitting_chunk_rows
 
 WITHOUT_PANDAS = """
 import sys

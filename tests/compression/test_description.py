@@ -18,7 +18,9 @@ def frame():
     return out
 
 
-@pytest.mark.parametrize("given", [{"lossless": True}, {"rmse": 0.05}, {"max_error": 1}, {"n_nonzero": 2}])
+@pytest.mark.parametrize(
+    "given", [{"lossless": True}, {"relative_rmse": 0.05}, {"max_error": 1}, {"n_nonzero_coefs": 2}]
+)
 @pytest.mark.parametrize("plain", [True, False])
 def test_parts_add_up(frame, given, plain, tmp_path):
     data = compress(frame.to_numpy() if plain else frame, chunk_rows=40, **given)

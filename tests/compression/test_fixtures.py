@@ -8,9 +8,19 @@ import pytest
 
 from hrpursuit.compression import Decoder, decompress, describe
 
+from .second_reader import read_file
+
 FOLDER = Path(__file__).parent / "fixtures"
 EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 FILES = sorted(FOLDER.glob("*.hrp"))
+BOTH = {False, True}
+#: What the second reader notes of the settings of tables, and all that it may be.
+WAYS = {
+    "pace": {0, 1, 2}, "grid": {0, 1, 2, 3, 4}, "centre": {0, 1, 2, 3}, "single": BOTH, "step": BOTH, "offset": BOTH,
+    "width": BOTH, "has season": BOTH, "has neighbours": BOTH,
+    "list": {"bits", "decimals", "decimals and rest of 4 bytes", "decimals and rest of 8 bytes"},
+    "apart": {"gaps", "NaN bits", "exceptions", "sentinels"},
+}  # fmt: skip
 MAKE = runpy.run_path(str(FOLDER / "make.py"))
 
 
@@ -27,10 +37,35 @@ def test_a_file_decodes_to_what_it_always_did(path):
 def test_all_ways_of_coding_are_there():
     found = [describe(path) for path in FILES]
     modes = {mode for description in found for chunk in description.chunks for mode in chunk.mode.split(", ")}
-    assert modes == {"samples", "transform", "transform + correction", "sparse codes", "verbatim", "nothing"}
+    assert modes == {"samples", "transform", "transform + correction", "sparse codes", "table", "verbatim", "nothing"}
     parts = {part for description in found for part in description.parts}
     assert {"gaps", "readings", "dictionary", "exceptions", "verbatim"} <= parts
-    assert {description.target.kind for description in found} == {"lossless", "rmse", "max_error", "n_nonzero"}
+    assert {description.target.kind for description in found} == {
+        "lossless",
+        "relative_rmse",
+        "max_error",
+        "n_nonzero_coefs",
+    }
+
+
+def test_all_ways_of_the_coder_of_tables_are_there():
+    """By the second reader, which notes what it meets."""
+    files = {path.stem: read_file(path.read_bytes()).met for path in FILES if path.stem.startswith("table_")}
+    found = set().union(*files.values())
+    for what, values in WAYS.items():
+        assert {value for one in found if one[0] == what for value in [one[1]]} >= values, what
+    assert "labels by the coder of tables" in read_file((FOLDER / "frame_irregular_times.hrp").read_bytes()).met
+    assert "plain" in read_file((FOLDER / "frame_plain.hrp").read_bytes()).met
+
+
+def test_chunks_and_headers_come_as_streams_write_them():
+    flushed, by_column = (
+        Decoder((FOLDER / name).read_bytes()) for name in ("frame_flushed.hrp", "bound_by_column.hrp")
+    )
+    assert [chunk.n_rows for chunk in flushed.chunks] == [7, 20, 3, 1, 9]
+    assert by_column.target.by_column is not None
+    for name in ("frame_joined", "appended"):
+        assert (FOLDER / f"{name}.hrp").read_bytes().count(b"\x89HRP") == 2
 
 
 def test_files_are_small_and_stay_as_they_are(capsys):

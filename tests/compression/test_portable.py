@@ -18,10 +18,16 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 #: One of each kind is enough where Python counts.
 NAMES = [
     "lossless", "lossless_fast", "lossless_near_zero", "lossless_offsets", "lossless_partly_verbatim",
-    "lossless_verbatim", "lossless_no_readings", "lossless_one_column", "bound_samples", "bound_below_decimals",
+    "lossless_no_decimals", "lossless_no_readings", "lossless_one_column", "bound_samples", "bound_below_decimals",
     "bound_no_decimals", "bound_far_from_zero", "bound_infinities", "bound_corrected", "bound_corrected_pca",
     "bound_many_columns", "rmse_transform", "rmse_transform_negative", "rmse_samples", "rmse_units", "rmse_hrp",
     "rmse_dct", "codes", "codes_no_decimals", "codes_stream", "frame_types_rmse", "frame_nullable_rmse",
+    "frame_irregular_times", "frame_flushed", "frame_joined", "frame_plain", "appended", "bound_by_column",
+    "table_bool_default", "table_bound_on_counters_default", "table_bound_on_decimals_fast",
+    "table_bound_on_floats_default", "table_correlated_best", "table_doubles_default", "table_float16_default",
+    "table_float32_as_doubles_default", "table_gaps_best", "table_gaps_fast", "table_list_of_doubles_default",
+    "table_list_with_rest_of_float32_default", "table_low_bits_default", "table_multiples_from_the_first_fast",
+    "table_multiples_default", "table_odd_gaps_default", "table_odd_values_default",
 ]  # fmt: skip
 
 PLAIN = """
@@ -79,6 +85,7 @@ for name in sys.argv[2:]:
 print(sorted(floats), len(names))
 assert not floats
 assert {"code_transform", "code_samples", "code_correction", "code_sparse", "refresh_basis", "factorize"} <= names
+assert {"code_table", "code_quick", "code_float_bits", "code_low_bits"} <= names
 assert not {"cheapest_level", "bits_needed", "_analyse", "_residual", "_refill"} & names
 """
 
@@ -96,8 +103,15 @@ def test_plain_integers_give_the_same_bytes():
     assert [name for name in NAMES if found[name] != EXPECTED[name]] == []
 
 
+#: One of each pace, with all kinds of settings.
+TABLES = [
+    "table_correlated_best", "table_odd_values_default", "table_doubles_default", "table_low_bits_default",
+    "table_bound_on_decimals_fast",
+]  # fmt: skip
+
+
 def test_no_kernel_of_the_decoder_has_a_float():
-    done = without_compiler(GUARDED, "lossless_one_column", "bound_corrected", "rmse_dct", "codes")
+    done = without_compiler(GUARDED, "lossless", "bound_corrected", "rmse_dct", "codes", *TABLES)
     assert done.returncode == 0, done.stdout + done.stderr
 
 

@@ -51,7 +51,9 @@ def test_what_a_file_says_of_itself(frame, data):
     assert decoder.n_decoded == 0
 
 
-@pytest.mark.parametrize("given", [{"rmse": 0.05}, {"rmse": 0.094}, {"max_error": 0.1 + 0.2}, {"n_nonzero": 2}])
+@pytest.mark.parametrize(
+    "given", [{"relative_rmse": 0.05}, {"relative_rmse": 0.094}, {"max_error": 0.1 + 0.2}, {"n_nonzero_coefs": 2}]
+)
 def test_the_target_is_kept(frame, given):
     ((kind, amount),) = given.items()
     assert Decoder(compress(frame, **given)).target == Target(kind, amount)

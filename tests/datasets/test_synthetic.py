@@ -35,6 +35,24 @@ def test_outliers_are_dense_and_keep_the_model(dictionary):
     assert_allclose(X, codes @ W, atol=1e-10)
 
 
+def test_given_components_are_used():
+    W = make_sparse_coded(1, 6, sparsity=1, dictionary="complete", random_state=0)[2]
+    X, codes, components = make_sparse_coded(50, 6, sparsity=0.3, components=2 * W, outliers=0.1, random_state=1)
+    assert_array_equal(components, 2 * W)
+    assert_allclose(X, codes @ (2 * W), atol=1e-12)
+
+
+@pytest.mark.parametrize("wrong", [np.eye(4), np.ones((3, 3)), np.eye(3)[:2]])
+def test_components_must_be_invertible_and_fit(wrong):
+    with pytest.raises(ValueError, match="components must be an invertible"):
+        make_sparse_coded(10, 3, sparsity=0.5, components=wrong)
+
+
+def test_components_that_are_given_are_not_drawn():
+    with pytest.raises(ValueError, match="leave out dictionary and condition"):
+        make_sparse_coded(10, 3, sparsity=0.5, components=np.eye(3), dictionary="complete")
+
+
 def test_same_seed_same_data():
     for first, second in zip(*(make_sparse_coded(9, 4, sparsity=0.5, random_state=3) for _ in range(2)), strict=True):
         assert_array_equal(first, second)

@@ -23,13 +23,13 @@ def with_entry(value):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (with_entry(np.inf), "infinity"),
+        (with_entry(np.inf), "X: 1 value is infinite, the first in row 4, column 3"),
         (X[0], "2D array"),
         (X[None], "dim 3"),
         (X[:4], "4 samples and 6 features.*at least 6 samples"),
         (X.astype(complex), "[Cc]omplex"),
         (np.full((20, 3), "word"), "could not convert string"),
-        (np.empty((0, 6)), "0 sample"),
+        (np.empty((0, 6)), "X is empty: it has no rows"),
         (np.empty((6, 0)), "0 feature"),
         (X[:1], "1 sample"),
     ],
@@ -99,7 +99,7 @@ def test_other_widths_are_refused():
     found = HRP(random_state=0).fit(X)
     with pytest.raises(ValueError, match="5 features"):
         found.transform(X[:, :5])
-    with pytest.raises(ValueError, match="6 columns, one for each atom; got 5"):
+    with pytest.raises(ValueError, match="6 columns, one code for each atom; got 5"):
         found.inverse_transform(X[:, :5])
 
 
@@ -132,10 +132,10 @@ def test_sparse_code(rng):
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (1e200 * X, "reach 3e[+]200.*between 1e-90 and 1e[+]90.*another unit"),
-        (1e-200 * X, "1e-90"),
-        ((1e15 * X).astype("f4"), "float32.*1e[+]10"),
-        ((1e-15 * X).astype("f4"), "float32.*1e-10"),
+        (1e200 * X, "X: .* values are 1e[+]90 or larger in magnitude.*float64; use another unit"),
+        (1e-200 * X, "X: no value is larger than 1e-90 .*float64; use another unit"),
+        ((1e15 * X).astype("f4"), "1e[+]10 or larger in magnitude.*float32"),
+        ((1e-15 * X).astype("f4"), "1e-10 in magnitude.*float32"),
     ],
 )
 def test_units_that_would_overflow(data, message):

@@ -28,25 +28,25 @@ class TestSparseCodes:
     def test_exact_scheme_fits_the_dictionary_to_the_sparsity(self, rng):
         X = rng.laplace(size=(600, 16)) @ rng.standard_normal((16, 16))
         for n_nonzero in (1, 4, 12):
-            plain, fitted = HRP(random_state=0).fit(X), HRP(n_nonzero, random_state=0).fit(X)
+            plain, fitted = HRP(random_state=0).fit(X), HRP(n_nonzero_coefs=n_nonzero, random_state=0).fit(X)
             cut = plain.set_params(n_nonzero_coefs=n_nonzero)
-            assert fitted.score(X) > cut.score(X)
+            assert fitted.reconstruction_error(X) < cut.reconstruction_error(X)
             assert np.count_nonzero(fitted.transform(X), axis=1).max() <= n_nonzero
             stage = fitted.stages_[-1]
             assert stage.name == "T0 Procrustes"
             assert stage.objective_after < stage.objective_before
-            assert_allclose(-fitted.score(X), stage.objective_after, rtol=1e-6)
+            assert_allclose(fitted.reconstruction_error(X), stage.objective_after, rtol=1e-6)
 
     def test_codes_that_are_sparse_already_stay_certified(self):
         X, _, W = make_sparse_coded(300, 12, sparsity=0.2, random_state=0)
-        found = HRP(12, random_state=0).fit(X)
-        assert found.certified_
+        found = HRP(n_nonzero_coefs=12, random_state=0).fit(X)
+        assert found.certificate_
         assert dictionary_error(found.components_, W) < 1e-12
 
     def test_complete_codes_are_refitted(self, rng):
         kind = {"sparsity": 0.3, "dictionary": "complete", "condition": 4, "random_state": 0}
         X = make_sparse_coded(500, 10, **kind)[0]
-        found = HRP(2, dictionary="complete", random_state=0).fit(X)
+        found = HRP(n_nonzero_coefs=2, dictionary="complete", random_state=0).fit(X)
         codes = found.transform(X)
         assert np.count_nonzero(codes, axis=1).max() == 2
         for x, code in zip(X[:20], codes[:20], strict=True):
@@ -54,7 +54,7 @@ class TestSparseCodes:
             residual = x - code @ found.components_
             assert_allclose(found.components_[support] @ residual, 0, atol=1e-9)
         plain = HRP(dictionary="complete", random_state=0).fit(X).set_params(n_nonzero_coefs=2)
-        assert found.score(X) > plain.score(X)
+        assert found.reconstruction_error(X) < plain.reconstruction_error(X)
 
     @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
     def test_codes_give_the_data_back(self, dictionary):
@@ -63,7 +63,7 @@ class TestSparseCodes:
         assert_allclose(found.transform(X) @ found.components_, X, atol=1e-10)
         assert_allclose(found.inverse_transform(found.transform(X)), X, atol=1e-10)
         assert_allclose(found.transform(X), X @ found.encoder_, atol=1e-12)
-        assert found.score(X) > -1e-10
+        assert found.reconstruction_error(X) < 1e-10
 
 
 class TestAttributes:
@@ -108,17 +108,18 @@ class TestAttributes:
         found = HRP(random_state=0).fit(X)
         on_all = found.certify(X)
         assert on_all
-        assert on_all.n_rows > found.certified_.n_rows
+        assert on_all.n_rows > found.certificate_.n_rows
         other = make_sparse_coded(3000, 12, sparsity=0.3, random_state=1)[0]
         assert not found.certify(other)
 
-    def test_certified_fits_make_no_pass_over_all_rows(self, monkeypatch):
+    def test_certified_fits_make_no_pass_over_all_rows_but_the_survey(self, monkeypatch):
         X = make_sparse_coded(50_000, 12, sparsity=0.3, random_state=0)[0]
         longest = []
         plain = ArrayRows.blocks
         monkeypatch.setattr(ArrayRows, "blocks", lambda self: longest.append(len(self.X)) or plain(self))
-        assert HRP(random_state=0).fit(X).certified_
-        assert max(longest, default=0) < 1000
+        assert HRP(random_state=0).fit(X).certificate_
+        assert longest.count(len(X)) == 1
+        assert sorted(longest)[:-1][-1] < 1000
 
     def test_n_init_keeps_the_likeliest(self, rng):
         gains = []
@@ -138,7 +139,7 @@ class TestAttributes:
     def test_a_warm_start_at_the_answer_needs_no_step(self):
         X, _, W = make_sparse_coded(300, 12, sparsity=0.3, random_state=0)
         found = HRP(dict_init=W, random_state=0).fit(X)
-        assert found.certified_
+        assert found.certificate_
         assert found.n_iter_ == 0
 
     def test_a_warm_start_of_a_complete_dictionary(self):
@@ -151,7 +152,7 @@ class TestAttributes:
     def test_options_reach_the_search(self):
         X = make_sparse_coded(500, 12, sparsity=0.3, random_state=0)[0]
         found = HRP(options=HRPOptions(rows_per_feature=(30, 40)), random_state=0).fit(X)
-        assert 340 < found.certified_.n_rows < 380
+        assert 340 < found.certificate_.n_rows < 380
 
     def test_same_seed_same_result(self, rng):
         for X in (rng.laplace(size=(200, 8)), make_sparse_coded(200, 8, sparsity=0.3, random_state=0)[0]):
@@ -195,8 +196,9 @@ class TestCallbackAndMessages:
         X = make_sparse_coded(500, 12, sparsity=0.2, random_state=0)[0]
         found = HRP(scheme="paper", verbose=1, random_state=0).fit(X)
         lines = capsys.readouterr().out.splitlines()
-        assert len(lines) == len(found.stages_) == 2
+        assert len(lines) - 1 == len(found.stages_) == 2
         assert "Stage One" in lines[0]
+        assert lines[-1] == f"[HRP] {found.verdict_}"
         HRP(random_state=0).fit(X)
         assert capsys.readouterr().out == ""
 
@@ -234,23 +236,27 @@ class TestCitizen:
         assert_allclose(first, second, atol=1e-12)
 
     def test_pickle_and_clone(self):
-        found = HRP(2, random_state=0, options=HRPOptions(look_every=2)).fit(self.X)
+        found = HRP(n_nonzero_coefs=2, random_state=0, options=HRPOptions(look_every=2)).fit(self.X)
         again = pickle.load(io.BytesIO(pickle.dumps(found)))
         assert_array_equal(found.transform(self.X), again.transform(self.X))
         assert clone(found).get_params() == found.get_params()
 
     def test_pipeline_and_grid_search(self):
-        pipeline = make_pipeline(StandardScaler(with_mean=False), HRP(random_state=0))
-        assert pipeline.fit_transform(self.X).shape == self.X.shape
-        search = GridSearchCV(HRP(random_state=0), {"n_nonzero_coefs": [1, 3, 5]}, cv=3).fit(self.X)
-        assert search.best_params_ == {"n_nonzero_coefs": 5}
-        assert search.best_score_ <= 0
+        """Features in units of their own make atoms that are not orthogonal."""
+        pipeline = make_pipeline(StandardScaler(with_mean=False), HRP(dictionary="complete", random_state=0))
+        codes = pipeline.fit_transform(self.X)
+        assert pipeline[-1].certificate_
+        assert_allclose(pipeline.inverse_transform(codes), self.X, atol=1e-12)
+        search = GridSearchCV(pipeline, {"hrp__dictionary": ["orthogonal", "complete"]}, cv=3)
+        with pytest.warns(ConvergenceWarning, match='use dictionary="complete"'):
+            search.fit(self.X)
+        assert search.best_params_ == {"hrp__dictionary": "complete"}
 
     def test_does_not_change_its_input(self, rng):
         X = rng.laplace(size=(100, 6))
         kept, start = X.copy(), random_orthogonal(6, rng)
         start_kept = start.copy()
-        HRP(2, dict_init=start, random_state=0).fit(X).transform(X)
+        HRP(n_nonzero_coefs=2, dict_init=start, random_state=0).fit(X).transform(X)
         assert_array_equal(X, kept)
         assert_array_equal(start, start_kept)
 

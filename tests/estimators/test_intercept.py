@@ -47,7 +47,7 @@ class TestExact:
     def test_atoms_and_offset_to_rounding(self, kind, seed):
         X, A, offset = make(kind, seed)
         found = model(kind, seed).fit(X)
-        assert found.certified_
+        assert found.certificate_
         assert dictionary_error(found.components_, A) < 1e-12
         assert_allclose(found.intercept_, offset, atol=1e-12)
         assert np.abs(offset - X.mean(axis=0)).max() > 0.01  # the mean is not the offset
@@ -56,7 +56,7 @@ class TestExact:
     def test_offsets_of_any_size(self, size):
         X, A, offset = make("orthogonal")
         found = model().fit(X - offset + size * offset)
-        assert found.certified_
+        assert found.certificate_
         assert dictionary_error(found.components_, A) < 1e-14 * (100 + size * 10)
         assert_allclose(found.intercept_, size * offset, atol=1e-14 * (1 + size * 10))
 
@@ -71,7 +71,7 @@ class TestExact:
         X, A, offset = make("complete")
         units = 10.0 ** np.linspace(-6, 6, N)
         found = model("complete").fit(X * units)
-        assert found.certified_
+        assert found.certificate_
         assert dictionary_error(found.components_ / units, A) < 1e-11
         assert_allclose(found.intercept_ / units, offset, atol=1e-11)
 
@@ -79,7 +79,7 @@ class TestExact:
         X, A, offset = make("orthogonal")
         X = np.insert(X, [3, 7], [[0.0, 5.0]], axis=1)
         found = model().fit(X)
-        assert found.certified_
+        assert found.certificate_
         assert_allclose(found.intercept_, np.insert(offset, [3, 7], [0.0, 5.0]), atol=1e-12)
         live = found.components_[np.abs(found.transform(X)).max(axis=0) > 1e-9]
         assert dictionary_error(live, np.insert(A, [3, 7], 0.0, axis=1)) < 1e-12
@@ -97,14 +97,14 @@ class TestExact:
             X, A, offset = make(kind)
             found = model(kind).fit(X.astype(np.float32))
             assert found.intercept_.dtype == found.components_.dtype == np.float32
-            assert found.certified_
+            assert found.certificate_
             assert dictionary_error(found.components_, A) < 2e-6
             assert_allclose(found.intercept_, offset, atol=5e-6)
 
     def test_rounded_samples(self):
         X, A, offset = make("orthogonal")
         found = model().fit(np.round(X, 3))
-        assert found.certified_
+        assert found.certificate_
         assert dictionary_error(found.components_, A) < 1e-3
         assert_allclose(found.intercept_, offset, atol=1e-3)
 
@@ -119,7 +119,7 @@ class TestUse:
         assert 0.1 < np.mean(np.abs(codes) > 1e-9) < 0.3
         assert_allclose(found.inverse_transform(codes), X, atol=1e-12)
         assert_allclose(found.inverse_transform(np.zeros((2, N))), [offset, offset], atol=1e-12)
-        assert -1e-14 < found.score(X) <= 0
+        assert 0 <= found.reconstruction_error(X) < 1e-14
 
     @pytest.mark.parametrize("kind", ["orthogonal", "complete"])
     def test_certify_takes_the_offset_off(self, kind):
@@ -145,7 +145,7 @@ class TestUse:
         X, _, _ = make("orthogonal")
         found = model(n_nonzero_coefs=1).fit(X)
         error = np.linalg.norm(X - found.inverse_transform(found.transform(X))) / np.linalg.norm(X)
-        assert_allclose(found.score(X), -error)
+        assert_allclose(found.reconstruction_error(X), error)
 
     def test_without_it_the_intercept_is_zero(self):
         X, _, offset = make("orthogonal")
@@ -175,7 +175,7 @@ class TestSources:
         codes = np.concatenate(list(whole.transform(open_rows(tmp_path / "x.npy", block_size=100))))
         assert_allclose(codes, whole.transform(X), atol=1e-12)
         assert_allclose(whole.transform(da.from_array(X, (700, N))).compute(), whole.transform(X), atol=1e-12)
-        assert_allclose(whole.score(tmp_path / "x.npy"), whole.score(X), atol=1e-12)
+        assert_allclose(whole.reconstruction_error(tmp_path / "x.npy"), whole.reconstruction_error(X), atol=1e-12)
         back = whole.inverse_transform(whole.transform(tmp_path / "x.npy", out=tmp_path / "codes.npy"))
         assert_allclose(np.concatenate([block.copy() for block in back]), X, atol=1e-12)
 
@@ -192,7 +192,7 @@ class TestOtherSchemes:
     def test_dense_samples_get_their_mean(self, rng):
         X = rng.laplace(size=(2000, 6)) + np.arange(6)
         found = model().fit(X)
-        assert not found.certified_
+        assert not found.certificate_
         assert_allclose(found.intercept_, X.mean(axis=0), atol=1e-12)
         plain = HRP(random_state=0).fit(X - X.mean(axis=0))
         assert dictionary_error(found.components_, np.eye(6)) < 1.2 * dictionary_error(plain.components_, np.eye(6))
@@ -206,10 +206,10 @@ class TestOtherSchemes:
             found = model(kind, n_nonzero_coefs=3).fit(X)
             assert (found.transform(X) != 0).sum(axis=1).max() <= 3
             if kind == "orthogonal":
-                assert found.score(X) > -1e-12
+                assert found.reconstruction_error(X) < 1e-12
                 assert_allclose(found.intercept_, offset, atol=1e-12)
-            without = HRP(3, dictionary=kind, random_state=0).fit(X)
-            assert found.score(X) > without.score(X)
+            without = HRP(n_nonzero_coefs=3, dictionary=kind, random_state=0).fit(X)
+            assert found.reconstruction_error(X) < without.reconstruction_error(X)
 
     @pytest.mark.parametrize("kind", ["orthogonal", "complete"])
     def test_gaps(self, kind, rng):
@@ -217,23 +217,23 @@ class TestOtherSchemes:
         X = X + 5
         X[rng.random(X.shape) < 0.1] = np.nan
         with_offset, without = (
-            HRP(2, dictionary=kind, fit_intercept=fit_intercept, random_state=0).fit(X)
+            HRP(n_nonzero_coefs=2, dictionary=kind, fit_intercept=fit_intercept, random_state=0).fit(X)
             for fit_intercept in (True, False)
         )
-        assert with_offset.score(X) > without.score(X)
+        assert with_offset.reconstruction_error(X) < without.reconstruction_error(X)
         observed = ~np.isnan(X)
         back = with_offset.inverse_transform(with_offset.transform(X))
         error = np.linalg.norm((X - back)[observed]) / np.linalg.norm(X[observed])
-        assert_allclose(with_offset.score(X), -error)
+        assert_allclose(with_offset.reconstruction_error(X), error)
         assert np.abs(with_offset.intercept_).max() > 2
 
     def test_constant_rows(self):
         row = np.array([1.0, -2.0, 3.0, 0.0])
         found = model().fit(np.tile(row, (40, 1)))
         assert_allclose(found.intercept_, row, atol=1e-12)
-        assert not found.certified_
+        assert not found.certificate_
         assert_allclose(found.transform(np.tile(row, (3, 1))), 0, atol=1e-12)
-        assert found.score(np.tile(row, (40, 1))) > -1e-12
+        assert found.reconstruction_error(np.tile(row, (40, 1))) < 1e-12
 
     def test_no_warning_of_numpy_on_the_way(self):
         with warnings.catch_warnings():

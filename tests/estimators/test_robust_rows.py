@@ -53,7 +53,7 @@ def test_rows_that_should_not_count(kind, dictionary):
     for seed in range(4):
         X, _, A = make(dictionary, seed)
         found = fit(ROWS[kind](X.copy(), np.random.default_rng(seed)), dictionary, seed)
-        assert found.certified_, seed
+        assert found.certificate_, seed
         assert dictionary_error(found.components_, A) < 1e-11, seed
 
 
@@ -62,7 +62,7 @@ def test_units_of_the_features(seed):
     X, _, A = make("complete", seed)
     units = np.random.default_rng(seed).permutation(10.0 ** np.linspace(-6, 6, 15))
     found = fit(X * units, "complete", seed)
-    assert found.certified_
+    assert found.certificate_
     assert found.certify(X * units)
     assert dictionary_error(found.components_ / units, A) < 1e-11
     plain = fit(X, "complete", seed)
@@ -106,7 +106,7 @@ def test_codes_of_other_kinds(codes, dictionary):
         n_samples = 1500 if codes in (by_atom, markov) else 600
         found = fit(codes(rng, n_samples, 15) @ A, dictionary, seed)
         assert dictionary_error(found.components_, A) < 1e-11, seed
-        assert found.certified_ or not found.certified_.is_conclusive, seed  # an atom may be used in too few rows
+        assert found.certificate_ or not found.certificate_.is_conclusive, seed  # an atom may be used in too few rows
 
 
 class TestRoundedRows:
@@ -117,7 +117,7 @@ class TestRoundedRows:
         assert np.isfinite(found.components_).all()
         assert np.isfinite(found.encoder_).all()
         assert_allclose(found.components_ @ found.encoder_, np.eye(X.shape[1]), atol=1e-8)
-        if found.certified_:
+        if found.certificate_:
             assert found.certify(X)
         return found
 
@@ -157,11 +157,11 @@ class TestNamedPairs:
         rng = np.random.default_rng(seed)
         W = random_orthogonal(10, rng)
         found = fit(self.entangled_codes(rng) @ W, "orthogonal", seed)
-        assert not found.certified_
+        assert not found.certificate_
         order, _ = match_atoms(found.components_, W)
         expected = sorted(int(i) for i in order[[2, 7]])
         assert dictionary_error(found.components_, W) < 1e-11
-        assert np.sort(found.certified_.failing_pairs, axis=1).tolist() == [expected]
+        assert np.sort(found.certificate_.failing_pairs, axis=1).tolist() == [expected]
 
     @pytest.mark.parametrize("dictionary", DICTIONARIES)
     def test_by_the_codes(self, dictionary):
@@ -173,11 +173,11 @@ class TestNamedPairs:
         codes = np.abs(found.transform(X)) < 1e-9
         shared = np.triu(np.cov(codes.T.astype(float)), 1)
         most = list(np.unravel_index(np.argmax(shared), shared.shape))
-        for certificate in (found.certified_, found.certify(X)):
+        for certificate in (found.certificate_, found.certify(X)):
             assert most in np.sort(certificate.entangled, axis=1).tolist()
 
     def test_pairs_follow_a_new_order(self):
-        found = fit(self.entangled_codes(np.random.default_rng(0)), "orthogonal", 0).certified_
+        found = fit(self.entangled_codes(np.random.default_rng(0)), "orthogonal", 0).certificate_
         order = np.random.default_rng(0).permutation(10)
         again = found.reordered(order)
         assert_allclose(np.sort(order[again.entangled], axis=1), np.sort(found.entangled, axis=1))
@@ -188,7 +188,7 @@ def test_outliers_along_one_direction_are_never_certified_wrongly(seed, rng):
     X, _, W = make("orthogonal", seed)
     X[:30] += 10 * rng.standard_normal((30, 1)) * rng.standard_normal((1, 15))
     found = fit(X, "orthogonal", seed)
-    assert not found.certified_ or dictionary_error(found.components_, W) < 1e-11
+    assert not found.certificate_ or dictionary_error(found.components_, W) < 1e-11
 
 
 class TestFirstValuesZero:
@@ -238,7 +238,7 @@ def test_outliers_on_a_line_are_never_certified_wrongly(dictionary, share):
         chosen = rng.permutation(1000)[: int(1000 * share)]
         X[chosen] = 10 * rng.standard_normal((len(chosen), 1)) * rng.standard_normal(20)
         found = fit(X, dictionary, seed)
-        assert dictionary_error(found.components_, A) < 1e-9 or not found.certified_
+        assert dictionary_error(found.components_, A) < 1e-9 or not found.certificate_
 
 
 def test_an_eigenvalue_below_zero_by_rounding():

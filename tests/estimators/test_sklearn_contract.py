@@ -1,5 +1,6 @@
 """scikit-learn's own estimator checks, all of them."""
 
+import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from hrpursuit import HRP, MiniBatchHRP
@@ -18,6 +19,9 @@ ESTIMATORS = [
 ]
 
 
+@pytest.mark.filterwarnings(
+    "ignore:HRP did not reach tol:sklearn.exceptions.ConvergenceWarning"
+)  # of the paper's scheme
 @parametrize_with_checks(ESTIMATORS)
 def test_estimator_contract(estimator, check):
     check(estimator)

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hrpursuit.reports import Goal, study_table, write_page
+from hrpursuit.reports import study_table, write_page
 
-GOALS = [Goal("lossless"), Goal("max_error", 2.0), Goal("rmse", 0.05), Goal("rmse", 0.15)]
+TARGETS = [{"lossless": True}, {"max_error": 2.0}, {"relative_rmse": 0.05}, {"relative_rmse": 0.15}]
 
 
 def small_network():
@@ -29,7 +29,7 @@ def network():
 
 @pytest.fixture(scope="session")
 def small_study(network):
-    return study_table(network, GOALS, ["pca", "n_nonzero", "quantise-delta-xz"])
+    return study_table(network, TARGETS, ["pca", "n_nonzero", "quantise-delta-xz"])
 
 
 @pytest.fixture(scope="session")

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 
-from hrpursuit.reports import Goal, study_table, write_page
+from hrpursuit.reports import study_table, write_page
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
@@ -68,7 +68,7 @@ def test_slider_changes_figures_and_pictures(browser, page_file, small_study):
         for one in small_study.settings:
             figures = page.locator("#figures dd").all_inner_texts()
             assert figures[0] == f"{one.n_bytes:,}"
-            assert slider.get_attribute("aria-valuetext") == f"{one.goal.text}: {one.n_bytes:,} bytes"
+            assert slider.get_attribute("aria-valuetext") == f"{one.target}: {one.n_bytes:,} bytes"
             assert page.locator("#hours-rows tr").count() == len(one.hours)
             ring = page.locator("#chosen").evaluate("ring => [ring.getAttribute('cx'), ring.getAttribute('cy')]")
             seen.append((pixels(page, "readings"), pixels(page, "restored"), pixels(page, "residual"), ring, figures))
@@ -175,9 +175,31 @@ def test_odd_tables_can_be_looked_at(browser, name, tmp_path):
         assert "Infinity" not in text
 
 
+def test_bounds_of_the_sensors_and_notes_can_be_read(browser, tmp_path):
+    table = np.round(np.random.default_rng(0).normal(size=(40, 3)).cumsum(axis=0) * [0.001, 1, 100], 3)
+    targets = [{"max_error": {0: 0.01, 1: "lossless", None: 250}}, {"relative_rmse": 0.05}]
+    write_page(study_table(table, targets, []), tmp_path / "x.html", "mixed")
+    with opened(browser, tmp_path / "x.html", 390) as page:
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        page.get_by_role("slider").focus()
+        page.keyboard.press("Home")
+        page.get_by_role("button", name="as in the table").click()
+        settled(page)
+        bars = page.locator("#sensors li").all_inner_texts()
+        endings = [text.split(" · ")[-1].partition("max ")[2] for text in bars]
+        assert endings[0].endswith(" of ±0.01")
+        assert endings[1] == "0, lossless"
+        assert endings[2].endswith(" of ±250")
+        page.get_by_role("slider").focus()
+        page.keyboard.press("End")
+        settled(page)
+        assert "±" not in page.locator("#sensors").inner_text()
+        assert "relative error of their own" in page.locator("#notes").inner_text()
+
+
 def test_a_large_table_is_thinned_and_says_so(browser, tmp_path):
     table = np.round(np.cumsum(np.random.default_rng(0).normal(size=(6200, 6)), axis=0))
-    write_page(study_table(table, [Goal("lossless")], []), tmp_path / "x.html", "long")
+    write_page(study_table(table, [{"lossless": True}], []), tmp_path / "x.html", "long")
     with opened(browser, tmp_path / "x.html") as page:
         assert "every 4th time step" in page.locator("#maps-note").inner_text()
         assert page.evaluate("document.getElementById('map-readings').clientWidth") > 1000

@@ -11,12 +11,17 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hrpursuit.compression import compress, decompress
-from hrpursuit.reports import Goal, read_targets, study_table, write_page
+from hrpursuit.reports import read_targets, study_table, write_page
 from hrpursuit.reports.methods import choose, known
 from hrpursuit.reports.packing import GAP, pack
 from hrpursuit.reports.picture import MOST_CELLS, MOST_STEPS, choose_cells, ticks
 from hrpursuit.reports.readings import plain_sizes, take_apart
 from hrpursuit.reports.targets import suitable
+
+
+def asked_for(target):
+    """Parameters of compress."""
+    return {"lossless": True} if target.kind == "lossless" else {target.kind: target.amount}
 
 
 def cells_of(packed):
@@ -26,7 +31,7 @@ def cells_of(packed):
 def test_settings_are_what_the_files_give(small_study, network):
     values = network.to_numpy()
     for one in small_study.settings:
-        data = compress(network, **one.goal.options)
+        data = compress(network, **asked_for(one.target))
         restored = decompress(data).to_numpy()
         errors = (values - restored)[~np.isnan(values)]
         assert one.n_bytes == len(data)
@@ -41,7 +46,7 @@ def test_settings_are_what_the_files_give(small_study, network):
 def test_worst_hours_are_the_worst(small_study, network):
     values = network.to_numpy()
     one = min(small_study.settings, key=lambda one: one.n_bytes)
-    errors = values - decompress(compress(network, **one.goal.options)).to_numpy()
+    errors = values - decompress(compress(network, **asked_for(one.target))).to_numpy()
     rms = np.sqrt(np.nanmean(errors**2, axis=1))
     assert one.hours
     assert_allclose([hour.rms for hour in one.hours], np.sort(rms)[::-1][: len(one.hours)])
@@ -120,7 +125,7 @@ def test_odd_tables_have_a_page(make, tmp_path):
     write_page(found, tmp_path / "x.html", "odd")
     values = np.asarray(table, dtype=float)
     assert (tmp_path / "x.html").stat().st_size > 10_000
-    exact = next(one for one in found.settings if one.goal.kind == "lossless")
+    exact = next(one for one in found.settings if one.target.kind == "lossless")
     assert exact.max_error == 0
     assert_array_equal(exact.picture, values)
     assert exact.hours == ()
@@ -133,9 +138,39 @@ def test_infinities_and_what_is_no_table_are_refused():
         take_apart(np.empty((0, 3)))
 
 
+def mixed():
+    rng = np.random.default_rng(1)
+    walks = rng.normal(size=(60, 3)).cumsum(axis=0) * [1e-6, 0.1, 1] + [5e-5, 20, 1000]
+    return pd.DataFrame(np.column_stack([np.round(walks, 8), rng.integers(0, 3, 60)]), columns=["flow", "t", "p", "on"])
+
+
+def test_bounds_by_column_are_on_the_page(tmp_path):
+    (asked,) = read_targets("flow=1e-6, on=lossless, *=.5")
+    found = study_table(mixed(), [asked, {"relative_rmse": 0.05, "lossless": ["on"]}], [])
+    by_text = {one["text"]: one for one in pack(found, "").figures["settings"]}
+    by_column = by_text["±1e-06 to ±0.5 by column, 1 column lossless"]
+    by_rmse = by_text["relative RMSE 5%, 1 column lossless"]
+    assert by_column["bounds"] == [1e-6, 0.5, 0.5, 0]
+    assert by_rmse["bounds"] == [None, None, None, 0]
+    assert by_rmse["short"] == "RMSE 5%, 1 column lossless"
+    assert all(largest <= bound for largest, bound in zip(by_column["sensorMax"], by_column["bounds"], strict=True))
+    (note,) = found.notes
+    assert note.startswith("relative RMSE 5%, 1 column lossless: relative_rmse counts all readings")
+    assert "'flow' (" in note
+    with pytest.raises(ValueError, match="there is no column 'flo'"):
+        study_table(mixed(), [{"lossless": True}, {"max_error": {"flo": 1, None: 1}}], [])
+
+
 def test_targets_are_read():
-    assert read_targets("2%, 1.5,lossless,2%") == [Goal("rmse", 0.02), Goal("max_error", 1.5), Goal("lossless")]
-    for wrong in ("5 %%", "-1", "0%", "nan", "loss", "100%"):
+    by_column = {"max_error": {"flow": 1e-6, "state": "lossless", "*": 1.0}}
+    assert read_targets("flow=1e-6,state=lossless,*=1") == [by_column]
+    assert read_targets("2%; flow=1e-6,state=lossless,*=1;lossless") == [
+        {"relative_rmse": 0.02},
+        by_column,
+        {"lossless": True},
+    ]
+    assert read_targets("2%, 1.5,lossless,2%") == [{"relative_rmse": 0.02}, {"max_error": 1.5}, {"lossless": True}]
+    for wrong in ("5 %%", "-1", "0%", "nan", "loss", "100%", "a=-1", "a=1,2", "a=1,5%"):
         with pytest.raises(ValueError, match="target"):
             read_targets(wrong)
     with pytest.raises(ValueError, match="names none"):
@@ -143,11 +178,12 @@ def test_targets_are_read():
 
 
 def test_targets_suit_the_data(network):
-    bounds = [goal.amount for goal in suitable(take_apart(network)) if goal.kind == "max_error"]
+    bounds = [target["max_error"] for target in suitable(take_apart(network)) if "max_error" in target]
     assert bounds == [1, 2, 5]  # readings of about 40, in whole numbers
-    small = [goal.amount for goal in suitable(take_apart(network.to_numpy() / 1000)) if goal.kind == "max_error"]
+    targets = suitable(take_apart(network.to_numpy() / 1000))
+    small = [target["max_error"] for target in targets if "max_error" in target]
     assert_allclose(small, [0.001, 0.002, 0.005])
-    assert suitable(take_apart(nothing())) == [Goal("lossless")]
+    assert suitable(take_apart(nothing())) == [{"lossless": True}]
 
 
 def test_methods_are_chosen_by_name():

@@ -90,7 +90,7 @@ class TestTypes:
         assert rows.dtype == np.float32
         model = HRP(random_state=0).fit(rows)
         assert model.components_.dtype == np.float32
-        assert model.certified_
+        assert model.certificate_
 
     def test_parquet_of_single_and_double(self, tmp_path):
         table = pa.table({"a": X[:, 0].astype(np.float32), "b": X[:, 1], "c": np.arange(2000)})
@@ -245,7 +245,11 @@ class TestBadInput:
         spoiled[1234, 2] = value
         write_blocks(tmp_path / f"x{suffix}", iter([spoiled]), NAMES, spoiled.dtype)
         column = "'c'" if suffix in (".csv", ".parquet") else "3"
-        self.refused(tmp_path / f"x{suffix}", rf"1 values are NaN.*row 1235, column {column}; fill")
+        kind = "infinite" if np.isinf(value) else "NaN or missing"
+        self.refused(
+            tmp_path / f"x{suffix}",
+            rf"1 value is {kind}, the first in row 1235, column {column}; (fill|replace)",
+        )
 
     @pytest.mark.parametrize("part", [np.s_[:], np.s_[::2]])
     def test_a_gap_in_memory_is_found_too(self, part, tmp_path):
@@ -266,11 +270,16 @@ class TestBadInput:
         spoiled = np.tile(X, (20, 1))
         spoiled[33_333, 2] = -1e160
         np.save(tmp_path / "x.npy", spoiled)
-        for model in (HRP(), HRP(dictionary="complete"), MiniBatchHRP(1), MiniBatchHRP(dictionary="complete")):
-            with pytest.raises(ValueError, match=r"x.npy: 1 values are 1e\+90 or larger in magnitude"):
+        for model in (
+            HRP(),
+            HRP(dictionary="complete"),
+            MiniBatchHRP(n_nonzero_coefs=1),
+            MiniBatchHRP(dictionary="complete"),
+        ):
+            with pytest.raises(ValueError, match=r"x.npy: 1 value is 1e\+90 or larger in magnitude"):
                 model.fit(tmp_path / "x.npy")
         with pytest.raises(ValueError, match="or larger in magnitude"):
-            MiniBatchHRP(1).partial_fit(tmp_path / "x.npy")
+            MiniBatchHRP(n_nonzero_coefs=1).partial_fit(tmp_path / "x.npy")
 
     def test_a_gap_in_a_dask_collection(self):
         spoiled = X.copy()
@@ -301,7 +310,7 @@ class TestBadInput:
     @pytest.mark.parametrize("cell", ["", " ", "-", "None", "NA", "n/a", "NULL"])
     def test_words_for_a_gap(self, cell, tmp_path):
         (tmp_path / "x.csv").write_text("a,b\n" + "1,2\n" * 20 + f"3,{cell}\n")
-        self.refused(tmp_path / "x.csv", r"\(nan\) in row 21, column 'b'; fill")
+        self.refused(tmp_path / "x.csv", r"NaN or missing, the first in row 21, column 'b'; fill")
 
     def test_thousands_of_columns(self, tmp_path):
         """In time that does not grow with their square."""
@@ -387,7 +396,7 @@ class TestBadInput:
         (tmp_path / "x.npz").rename(tmp_path / "y.npy")
         self.refused(tmp_path / "y.npy", "archive of several arrays")
         np.save(tmp_path / "z.npy", X[0])
-        self.refused(tmp_path / "z.npy", "must be two-dimensional, one sample a row; got 1 dimensions")
+        self.refused(tmp_path / "z.npy", "must be two-dimensional, one sample per row; got 1 dimensions")
 
     def test_what_can_be_read_only_once(self, tmp_path):
         with pytest.raises(ValueError, match=r"fit\(blocks\) rather than fit\(blocks\(\)\)"):

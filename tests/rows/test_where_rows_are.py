@@ -5,7 +5,9 @@ import dask.dataframe as dd
 import h5py
 import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
+import pyarrow.dataset
 import pyarrow.parquet
 import pytest
 import zarr
@@ -116,14 +118,32 @@ def dask_frame(X, folder):
     return dd.from_pandas(pd.DataFrame(X, columns=NAMES), npartitions=5)
 
 
+def lazy_frame(X, folder):
+    pl.DataFrame(X, schema=NAMES).write_parquet(folder / "X.parquet", row_group_size=3000)
+    return pl.scan_parquet(folder / "X.parquet")
+
+
+def arrow_table(X, folder):
+    return pa.table(dict(zip(NAMES, X.T, strict=True)))
+
+
+def arrow_dataset(X, folder):
+    return pyarrow.dataset.dataset(parquet_folder(X, folder))
+
+
+def record_batches(X, folder):
+    return lambda: arrow_table(X, folder).to_reader(max_chunksize=777)
+
+
 IN_ONE_PROCESS = [memory, blocks, memmap, npy, npy_by_columns, hdf5, hdf5_dataset, zarr_folder, zarr_array]
 IN_ONE_PROCESS += [parquet, parquet_folder, csv, dask_array, dask_frame]
+IN_ONE_PROCESS += [lazy_frame, arrow_table, arrow_dataset, record_batches]
 TASKS = {
     "exact": (HRP(random_state=0), exact),
     "complete": (HRP(dictionary="complete", random_state=0), skewed),
     "noisy": (HRP(random_state=0), noisy),
-    "T0": (HRP(4, random_state=0), noisy),
-    "complete T0": (HRP(4, dictionary="complete", random_state=0), skewed),
+    "T0": (HRP(n_nonzero_coefs=4, random_state=0), noisy),
+    "complete T0": (HRP(n_nonzero_coefs=4, dictionary="complete", random_state=0), skewed),
     "not sparse": (HRP(random_state=0), not_sparse),
     "paper": (HRP(scheme="paper", random_state=0), exact),
 }
@@ -149,7 +169,7 @@ def check(task, place, in_memory, folder):
     tol = 1e-3 if task == "complete T0" else 1e-9  # greedy codes of free atoms magnify the last bit of a product
     assert dictionary_error(model.components_, expected.components_) < tol
     assert_allclose(model.components_, expected.components_, atol=10 * tol)  # the same order and signs, too
-    assert bool(model.certified_) == bool(expected.certified_) == (task in ("exact", "complete"))
+    assert bool(model.certificate_) == bool(expected.certificate_) == (task in ("exact", "complete"))
     assert model.objective_ == pytest.approx(expected.objective_, rel=tol)
 
 

@@ -59,7 +59,7 @@ class TestAdvice:
     def test_what_helps_is_named_and_helps(self, kind, given, named, seed):
         X, A = data(kind, seed)
         model, messages = advice_of(X, random_state=seed, **given)
-        assert not model.certified_
+        assert not model.certificate_
         assert len(messages) == 1
         assert [name for name in (COMPLETE, INTERCEPT) if name in messages[0]] == named
         better = dict(given)
@@ -68,7 +68,7 @@ class TestAdvice:
         if INTERCEPT in named:
             better["fit_intercept"] = True
         model, messages = advice_of(X, random_state=seed, **better)
-        assert model.certified_
+        assert model.certificate_
         assert messages == []
         assert dictionary_error(model.components_, A) < 1e-11
 
@@ -133,7 +133,7 @@ def test_atoms_of_very_different_energy(ratio, seed):
     _, codes, W = make_sparse_coded(800, 12, sparsity=0.2, random_state=seed)
     energies = np.random.default_rng(seed).permutation(np.geomspace(1, ratio, 12))
     found, messages = advice_of((codes * np.sqrt(energies)) @ W, random_state=seed)
-    assert found.certified_
+    assert found.certificate_
     assert dictionary_error(found.components_, W) < 1e-11
     assert messages == []
 
@@ -162,7 +162,7 @@ class TestNeverWorseThanTheStart:
         for S in self.sources():
             X = S @ A
             model = HRP(dict_init=W, dictionary="complete" if complete else "orthogonal", random_state=0).fit(X)
-            assert not model.certified_
+            assert not model.certificate_
             method = model.stages_[-1].name
             methods.add(method)
             if method == "maximum likelihood":
@@ -176,7 +176,7 @@ class TestNeverWorseThanTheStart:
     def test_an_exact_start_stays(self):
         X, A = data("orthogonal", 0)
         model = HRP(dict_init=A, random_state=0).fit(X)
-        assert model.certified_
+        assert model.certificate_
         assert model.n_iter_ == 0
         assert dictionary_error(model.components_, A) < 1e-13
 

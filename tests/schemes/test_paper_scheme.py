@@ -40,7 +40,7 @@ def test_agrees_with_algorithm_1_step_for_step(seed):
     assert dictionary_error(found.components_, algorithm_1(X.T, D0).T) < 1e-9
     assert [stage.name for stage in found.stages_] == ["Stage One", "Stage Two"]
     assert found.stages_[1].n_iter == 49
-    assert not found.certified_
+    assert not found.certificate_
 
 
 def test_error_is_that_of_the_paper():
@@ -67,6 +67,6 @@ def test_remark_on_complete_dictionaries():
 
 def test_n_nonzero_only_thresholds():
     X = make_sparse_coded(500, 10, sparsity=0.3, random_state=0)[0]
-    plain, sparse = (HRP(n, scheme="paper", random_state=0).fit(X) for n in (None, 2))
+    plain, sparse = (HRP(n_nonzero_coefs=n, scheme="paper", random_state=0).fit(X) for n in (None, 2))
     assert_allclose(plain.components_, sparse.components_)
     assert np.count_nonzero(sparse.transform(X), axis=1).max() == 2

@@ -200,7 +200,7 @@ class TestOneTinyFeature:
         units = np.ones(20)
         units[7] = size
         found = HRP(dictionary="complete", random_state=0).fit(X * units)
-        assert found.certified_
+        assert found.certificate_
         assert dictionary_error(found.components_ / units, A) < 1e-9
 
     def test_an_atom_of_its_own_in_the_default(self):

@@ -2,25 +2,24 @@
 
 import warnings
 from numbers import Integral, Real
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval
 
 from hrpursuit.core.atom_order import canonical, ordering_sample
 from hrpursuit.core.evaluate import value
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.objectives import L1Norm
 from hrpursuit.core.protocols import Array, Callback, Rows, SolverResult
-from hrpursuit.estimators.archive import plain_parameters
 from hrpursuit.estimators.base import DictionaryEstimator, SquareDictionary
 from hrpursuit.estimators.checks import check_dict_init, check_enough_samples, check_n_nonzero, check_scale
 from hrpursuit.estimators.learning import draw_seeds
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.stages import Stopper
+from hrpursuit.validation import Interval, fit_context
 
 #: Parameters that several baselines have, with what they may be.
 CONSTRAINTS: dict[str, list[Any]] = {
@@ -64,16 +63,21 @@ class Baseline(DictionaryEstimator):
     callback: Callback | None
     n_iter_: int
     objective_: float
+    _saved: ClassVar[dict[str, Any]] = {
+        "n_iter_": int,
+        "objective_": float,
+        "dict_init": Annotated[NDArray[np.float64], None, None] | None,
+    }
     _stopper: Stopper  # while fitting: the callback, and whether it has asked to stop
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn the dictionary of the samples X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-            Samples, one a row.
+            Samples, one per row.
         y : None
             Ignored.
 
@@ -109,18 +113,6 @@ class Baseline(DictionaryEstimator):
                 ConvergenceWarning,
                 stacklevel=3,
             )
-
-    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        header = {"parameters": plain_parameters(self), "n_iter_": self.n_iter_, "objective_": self.objective_}
-        dict_init = getattr(self, "dict_init", None)
-        return header, {} if dict_init is None else {"dict_init": np.asarray(dict_init, dtype=np.float64)}
-
-    @classmethod
-    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        given = {"dict_init": arrays["dict_init"]} if "dict_init" in arrays else {}
-        model = cls(**header["parameters"], **given)
-        model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
-        return model
 
 
 class SquareBaseline(Baseline, SquareDictionary):

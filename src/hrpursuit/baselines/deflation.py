@@ -7,7 +7,7 @@ from hrpursuit.rows import ArrayRows, MappedRows
 
 
 def complement(Q: Array) -> Array:
-    """Orthonormal basis of the vectors orthogonal to all rows of Q, one a column."""
+    """Orthonormal basis of the vectors orthogonal to all rows of Q, one per column."""
     return np.linalg.qr(Q.T, mode="complete")[0][:, len(Q) :]
 
 

@@ -5,13 +5,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
 from hrpursuit.baselines.atom_update import SparseCodes, code_all, magnitudes, replace_atoms, room_for, update_atoms
 from hrpursuit.baselines.base import constraints, in_memory, suitable_unit
 from hrpursuit.baselines.overcomplete import OvercompleteBaseline
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResult
 from hrpursuit.estimators.checks import check_n_nonzero
+from hrpursuit.validation import Interval
 
 
 def relative_error(X: Array, codes: SparseCodes) -> float:
@@ -53,7 +53,7 @@ class KSVD(OvercompleteBaseline):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample, at the most, when learning and in `transform`. None sets no limit if there is an
+        Nonzero codes per sample, at the most, when learning and in `transform`. None sets no limit if there is an
         `error_tol`, else a tenth of the features, at least one.
     n_components : int or None, default=None
         Number of atoms, more or fewer than features; None takes as many as features.
@@ -65,7 +65,7 @@ class KSVD(OvercompleteBaseline):
     tol : float, default=1e-4
         Stop when `norm(W_next - W) / sqrt(n_components)` is at most `tol`.
     dict_init : array-like of shape (n_components, n_features) or None, default=None
-        Dictionary to start from, one atom a row, scaled to unit norm; None draws samples that are not zero.
+        Dictionary to start from, one atom per row, scaled to unit norm; None draws samples that are not zero.
     random_state : int, RandomState instance or None, default=None
         Draws the start and the order in which atoms are updated.
     verbose : int, default=0
@@ -77,7 +77,7 @@ class KSVD(OvercompleteBaseline):
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The atoms, one a row, of unit norm; by the mean magnitude of their codes, largest first, and with the signs of
+        The atoms, one per row, of unit norm; by the mean magnitude of their codes, largest first, and with the signs of
         :class:`~hrpursuit.HRP`.
     n_iter_ : int
     objective_ : float
@@ -89,7 +89,7 @@ class KSVD(OvercompleteBaseline):
     Notes
     -----
     As in KSVD-Box, atoms that fewer than four samples use, and one of two atoms whose cosine exceeds 0.99, are replaced
-    by the samples that are represented worst (with fewer than four samples an atom, only those that nobody uses).
+    by the samples that are represented worst (with fewer than four samples per atom, only those that nobody uses).
     All samples are held in memory.
 
     References
@@ -122,8 +122,8 @@ class KSVD(OvercompleteBaseline):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         n_components: int | None = None,
         error_tol: float | None = None,
         max_iter: int = 100,

@@ -5,7 +5,6 @@ from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from hrpursuit.baselines.base import SquareBaseline, constraints
 from hrpursuit.baselines.deflation import complement, in_coordinates
@@ -13,6 +12,7 @@ from hrpursuit.baselines.subgradient import Runs, atoms_of, subgradient_descent
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResult
 from hrpursuit.core.sphere import random_on_sphere
+from hrpursuit.validation import Interval, StrOptions
 
 SUBGRADIENT = "subgradient descent"
 #: |cosine| from which an end is no new atom: atoms found are orthogonal but for the last steps, while mixtures of them,
@@ -31,7 +31,7 @@ class L1RGD(SquareBaseline):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample that `transform` keeps, the largest; None keeps all codes.
+        Nonzero codes per sample that `transform` keeps, the largest; None keeps all codes.
     recovery : {"runs", "deflation"}, default="runs"
         How the whole dictionary is found: from the ends of many runs, or one atom after another, each the best of a few
         runs in the orthogonal complement of those before it.
@@ -58,7 +58,7 @@ class L1RGD(SquareBaseline):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
+        The atoms, one per row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
     encoder_ : array of shape (n_features, n_features)
         The codes are `X @ encoder_` before any threshold.
     n_iter_ : int
@@ -99,8 +99,8 @@ class L1RGD(SquareBaseline):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         recovery: Literal["runs", "deflation"] = "runs",
         n_runs: int | None = None,
         step_size: float = 1.0,

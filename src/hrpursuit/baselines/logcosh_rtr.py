@@ -2,10 +2,9 @@
 
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from hrpursuit.baselines.base import SquareBaseline, constraints, in_memory
 from hrpursuit.baselines.deflation import complement
@@ -14,6 +13,7 @@ from hrpursuit.baselines.trust_region import AtomResult, MeanLogCosh, trust_regi
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResult
 from hrpursuit.core.sphere import random_on_sphere
+from hrpursuit.validation import Interval
 
 TRUST_REGION = "trust region"
 ROUNDING = "rounding"
@@ -29,7 +29,7 @@ class LogCoshRTR(SquareBaseline):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample that `transform` keeps, the largest; None keeps all codes.
+        Nonzero codes per sample that `transform` keeps, the largest; None keeps all codes.
     mu : float, default=0.01
         The mean over the samples of mu log cosh(code / mu) is minimised; `mu` is in the unit of X. The default is the
         reference's, where nonzero codes are standard Gaussian; it should be small against the nonzero codes.
@@ -51,7 +51,7 @@ class LogCoshRTR(SquareBaseline):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
+        The atoms, one per row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
     encoder_ : array of shape (n_features, n_features)
         The codes are `X @ encoder_` before any threshold.
     n_iter_ : int
@@ -81,6 +81,7 @@ class LogCoshRTR(SquareBaseline):
     True
     """
 
+    _saved: ClassVar[dict[str, Any]] = {"n_unrounded_": int}
     _parameter_constraints: ClassVar[dict[str, Any]] = constraints(
         "n_nonzero_coefs",
         "max_iter",
@@ -95,8 +96,8 @@ class LogCoshRTR(SquareBaseline):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         mu: float = 0.01,
         n_init: int = 1,
         max_iter: int = 500,
@@ -159,13 +160,3 @@ class LogCoshRTR(SquareBaseline):
             self._stopper.callback is not None
             and self._stopper.callback(Iterate(stage, n_iter, W, float(value), step, max_iter))
         )
-
-    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        header, arrays = super()._to_archive()
-        return header | {"n_unrounded_": self.n_unrounded_}, arrays
-
-    @classmethod
-    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        model = super()._from_archive(header, arrays)
-        model.n_unrounded_ = header["n_unrounded_"]
-        return model

@@ -110,7 +110,7 @@ def pursue_into(
     """
     X = np.asarray(X, dtype=np.float64)
     energy = np.einsum("ij,ij->i", X, X)
-    limit = -1.0 if error_tol is None else error_tol**2
+    limit = -1.0 if error_tol is None else float(error_tol) * float(error_tol)  # of its power Python makes an error
     products = X @ components.T
     _pursue(products, products.view(np.int64), gram, energy, limit, index, value, count)
     return energy

@@ -42,13 +42,13 @@ class MSP(_PowerMethod):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample that `transform` keeps, the largest; None keeps all codes.
+        Nonzero codes per sample that `transform` keeps, the largest; None keeps all codes.
     max_iter : int, default=200
         Most iterations.
     tol : float, default=1e-4
         Stop when `norm(W_next - W) / n_features` is at most `tol`.
     dict_init : array-like of shape (n_features, n_features) or None, default=None
-        Orthogonal dictionary to start from, one atom a row; None draws one at random.
+        Orthogonal dictionary to start from, one atom per row; None draws one at random.
     random_state : int, RandomState instance or None, default=None
         Draws the start.
     verbose : int, default=0
@@ -59,7 +59,7 @@ class MSP(_PowerMethod):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
+        The atoms, one per row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
     encoder_ : array of shape (n_features, n_features)
         The codes are `X @ encoder_` before any threshold.
     n_iter_ : int
@@ -92,8 +92,8 @@ class MSP(_PowerMethod):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         max_iter: int = 200,
         tol: float = 1e-4,
         dict_init: ArrayLike | None = None,
@@ -116,13 +116,13 @@ class L3Stage1(_PowerMethod):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample that `transform` keeps, the largest; None keeps all codes.
+        Nonzero codes per sample that `transform` keeps, the largest; None keeps all codes.
     max_iter : int, default=50
         Most iterations.
     tol : float, default=1e-4
         Stop when `norm(W_next - W) / n_features` is at most `tol`.
     dict_init : array-like of shape (n_features, n_features) or None, default=None
-        Orthogonal dictionary to start from, one atom a row; None draws one at random.
+        Orthogonal dictionary to start from, one atom per row; None draws one at random.
     random_state : int, RandomState instance or None, default=None
         Draws the start.
     verbose : int, default=0
@@ -133,7 +133,7 @@ class L3Stage1(_PowerMethod):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
+        The atoms, one per row, orthonormal; in the order and with the signs of :class:`~hrpursuit.HRP`.
     encoder_ : array of shape (n_features, n_features)
         The codes are `X @ encoder_` before any threshold.
     n_iter_ : int
@@ -164,8 +164,8 @@ class L3Stage1(_PowerMethod):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         max_iter: int = 50,
         tol: float = 1e-4,
         dict_init: ArrayLike | None = None,

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 import joblib
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils._param_validation import Interval
 
 from hrpursuit.baselines.base import constraints, in_memory
 from hrpursuit.baselines.overcomplete import OvercompleteBaseline
@@ -15,6 +14,7 @@ from hrpursuit.estimators.base import Coder
 from hrpursuit.estimators.checks import check_n_nonzero
 from hrpursuit.rows import ArrayRows
 from hrpursuit.rows.optional import needed
+from hrpursuit.validation import Interval
 
 
 def _library(what_for: str) -> Any:
@@ -44,7 +44,7 @@ class SPAMS(OvercompleteBaseline):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample that `transform` gives, by orthogonal matching pursuit; None codes with the penalty, as
+        Nonzero codes per sample that `transform` gives, by orthogonal matching pursuit; None codes with the penalty, as
         learning does.
     n_components : int or None, default=None
         Number of atoms; None takes as many as features.
@@ -56,7 +56,7 @@ class SPAMS(OvercompleteBaseline):
     max_iter : int, default=1000
         Iterations; all are made.
     dict_init : array-like of shape (n_components, n_features) or None, default=None
-        Dictionary to start from, one atom a row, scaled to unit norm; None draws samples that are not zero.
+        Dictionary to start from, one atom per row, scaled to unit norm; None draws samples that are not zero.
     random_state : int, RandomState instance or None, default=None
         Draws the start. The order in which SPAMS takes the samples is always the same.
     n_jobs : int or None, default=None
@@ -70,7 +70,7 @@ class SPAMS(OvercompleteBaseline):
     Attributes
     ----------
     components_ : array of shape (n_components, n_features)
-        The atoms, one a row, of norm 1 (SPAMS allows less, for atoms that no sample uses); by the mean magnitude of
+        The atoms, one per row, of norm 1 (SPAMS allows less, for atoms that no sample uses); by the mean magnitude of
         their codes, largest first, and with the signs of :class:`~hrpursuit.HRP`.
     n_iter_ : int
     objective_ : float
@@ -120,8 +120,8 @@ class SPAMS(OvercompleteBaseline):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         n_components: int | None = None,
         lambda1: float = 0.15,
         batch_size: int = 400,

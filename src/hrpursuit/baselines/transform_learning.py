@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg.lapack import dgetrf, dgetri
-from sklearn.utils._param_validation import Interval
 
 from hrpursuit.baselines.base import SquareBaseline, constraints
 from hrpursuit.blas import one_blas_thread
@@ -17,6 +16,7 @@ from hrpursuit.core.evaluate import gram
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Callback, Iterate, Rows, SolverResult
 from hrpursuit.estimators.base import Coder
+from hrpursuit.validation import Interval
 
 _ROUNDING = 1e-12  # of the cost, relative to its largest term
 
@@ -118,7 +118,7 @@ class TransformLearning(SquareBaseline):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample, s in the reference, when learning and in `transform`; None takes a tenth of the
+        Nonzero codes per sample, s in the reference, when learning and in `transform`; None takes a tenth of the
         features, at least one.
     log_det_weight : float, default=0.5
         Weight of the logarithm of the determinant, which keeps the transform invertible; lambda in the reference.
@@ -146,7 +146,7 @@ class TransformLearning(SquareBaseline):
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The inverse of the transform: atoms, one a row, of unit norm; in the order and with the signs of
+        The inverse of the transform: atoms, one per row, of unit norm; in the order and with the signs of
         :class:`~hrpursuit.HRP`.
     encoder_ : array of shape (n_features, n_features)
         The transform, transposed, and scaled to unit atoms: the codes are `X @ encoder_` before the threshold.
@@ -198,8 +198,8 @@ class TransformLearning(SquareBaseline):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         log_det_weight: float = 0.5,
         frobenius_weight: float = 0.25,
         step_size: float = 1e-4,

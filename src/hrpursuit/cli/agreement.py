@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from hrpursuit.compression import Target
+
 _SLACK = 1 + 1e-9  # of an RMSE, which depends on the order of its sums; a bound is kept exactly
 
 
@@ -15,12 +17,13 @@ class Agreement:
 
     names: list[str]
     n_rows: int = 0
-    n_different: int = 0  # readings that are not the same to the last bit
     n_other_labels: int = 0
 
     def __post_init__(self) -> None:
-        self.n_observed, self.n_other_gaps = (np.zeros(len(self.names), np.int64) for _ in range(2))
-        self.squares, self.squared_errors, self.largest_errors = (np.zeros(len(self.names)) for _ in range(3))
+        n = len(self.names)
+        self.n_observed, self.n_other_gaps = (np.zeros(n, np.int64) for _ in range(2))
+        self.n_different = np.zeros(n, np.int64)  # readings that are not the same to the last bit
+        self.squares, self.squared_errors, self.largest_errors = (np.zeros(n) for _ in range(3))
 
     @property
     def rmse(self) -> float:
@@ -38,19 +41,33 @@ class Agreement:
     def rmse_of(self, column: int) -> float:
         return _ratio(float(self.squared_errors[column]), float(self.squares[column]))
 
-    def faults(self, target: Any) -> list[str]:
+    def faults(self, target: Target) -> list[str]:
         """What is not as the target of a file promises, in words."""
         found = []
         if self.n_other_gaps.any():
             found.append(f"{self.n_other_gaps.sum()} gaps are not where they were")
         if self.n_other_labels:
             found.append(f"{self.n_other_labels} rows have another index label")
-        if target.kind == "lossless" and self.n_different:
-            found.append(f"{self.n_different} readings differ, and the file is to be lossless")
-        if target.kind == "max_error" and self.largest_error > target.amount:
-            found.append(f"an error of {self.largest_error:.6g} exceeds the bound of {target.amount:g}")
-        if target.kind == "rmse" and self.rmse > target.amount * _SLACK:
-            found.append(f"a relative RMSE of {self.rmse:.4%} exceeds the target of {target.amount:.4%}")
+        return found + (self._column_faults(target) if self.names else [])
+
+    def _column_faults(self, target: Target) -> list[str]:
+        bounds, found = target.bounds(len(self.names)), []
+        n_different = int(self.n_different[bounds == 0].sum())
+        if target.kind == "lossless" and n_different:
+            return [f"{n_different} readings differ, and the file is to be lossless"]
+        if target.kind == "max_error" and target.by_column is None and self.largest_error > target.amount:
+            return [f"an error of {self.largest_error:.6g} exceeds the bound of {target.amount:g}"]
+        for name, bound, error, n_here in zip(
+            self.names, bounds.tolist(), self.largest_errors.tolist(), self.n_different.tolist(), strict=True
+        ):
+            if bound == 0 and n_here:
+                found.append(f"column {name!r}: {n_here} readings differ, and it is to be lossless")
+            elif error > bound:
+                found.append(f"column {name!r}: an error of {error:.6g} exceeds its bound of {bound:g}")
+        rest = bounds > 0
+        rmse = _ratio(float(self.squared_errors[rest].sum()), float(self.squares[rest].sum()))
+        if target.kind == "relative_rmse" and rmse > target.amount * _SLACK:
+            found.append(f"a relative RMSE of {rmse:.4%} exceeds the target of {target.amount:.4%}")
         return found
 
 
@@ -92,7 +109,7 @@ def _add(found: Agreement, one: Any, other: Any) -> None:
             found.squared_errors[j] += np.sum(error**2)
         found.n_observed[j] += np.sum(observed)
         found.n_other_gaps[j] += np.sum(observed != kept)
-        found.n_different += int(np.sum((x[both] != y[both]) | (np.signbit(wide[both]) != np.signbit(back[both]))))
+        found.n_different[j] += int(np.sum((x[both] != y[both]) | (np.signbit(wide[both]) != np.signbit(back[both]))))
         found.largest_errors[j] = max(found.largest_errors[j], error.max(initial=0.0))
         if np.any(wide[both & ~finite] != back[both & ~finite]):
             found.largest_errors[j] = found.squared_errors[j] = np.inf

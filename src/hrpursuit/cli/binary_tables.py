@@ -12,6 +12,7 @@ from hrpursuit.rows.raw import open_npy
 from hrpursuit.rows.source import DataError
 
 _BATCH = 1 << 14  # rows that are read at once
+_UNNAMED = "__index_level_"  # how pandas names an index that has no name
 
 
 class NumPyTable:
@@ -48,9 +49,10 @@ class ParquetTable:
         levels = (schema.pandas_metadata or {}).get("index_columns", [])
         stored = [level for level in levels if isinstance(level, str)]
         columns = [column for column in schema.names if column not in stored]
-        self._index = self._find_index(schema, columns, stored, index)
-        others = [column for column in columns if column != self._index]
-        self.columns = chosen_columns(self._index, others, quantity, name)
+        self.fields = [column for column in schema.names if not column.startswith(_UNNAMED)]
+        self.index = self._find_index(schema, columns, stored, index)
+        others = [column for column in columns if column != self.index]
+        self.columns = chosen_columns(self.index, others, quantity, name)
         for column in self.columns:
             kind = schema.field(column).type
             types = self._arrow.types
@@ -96,7 +98,7 @@ class ParquetTable:
 
     def pieces(self) -> Iterator[Any]:
         n_before, pandas = 0, self._pandas
-        wanted = [*self.columns, *([self._index] if self._index is not None else [])]
+        wanted = [*self.columns, *([self.index] if self.index is not None else [])]
         metadata = self._file.schema_arrow.pandas_metadata or {}
         for batch in self._batches(wanted):
             arrays = {}
@@ -107,14 +109,14 @@ class ParquetTable:
                     zero_copy_only=False
                 )
             table = pandas.DataFrame(arrays)
-            if self._index is None:
+            if self.index is None:
                 table.index = pandas.RangeIndex(n_before, n_before + len(table))
             else:
-                labels = batch.column(self._index)
+                labels = batch.column(self.index)
                 if self._arrow.types.is_date(labels.type):
                     labels = labels.cast(self._arrow.timestamp("s"))
                 labels = pandas.Index(labels.to_pandas())
-                table.index = labels.rename(None if self._index.startswith("__index_level_") else self._index)
+                table.index = labels.rename(None if self.index.startswith(_UNNAMED) else self.index)
             table.attrs = dict(metadata.get("attributes", {}))
             n_before += batch.num_rows
             yield table

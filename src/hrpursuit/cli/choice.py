@@ -1,20 +1,28 @@
 """Which methods a command compares."""
 
+from collections.abc import Callable, Mapping
+from typing import Any
+
 import click
 
-from hrpursuit.experiments.methods import METHODS, check
-
-methods_option = click.option(
-    "--methods", default="all", show_default=True, help=f"With commas: {', '.join(METHODS)}; or all that are installed."
-)
+from hrpursuit.experiments.methods import Method, check
 
 
-def chosen_methods(text: str) -> list[str]:
+def methods_option(methods: Mapping[str, Method]) -> Callable[[Any], Any]:
+    return click.option(
+        "--methods",
+        default="all",
+        show_default=True,
+        help=f"With commas: {', '.join(methods)}; or all that are installed.",
+    )
+
+
+def chosen_methods(text: str, methods: Mapping[str, Method]) -> list[str]:
     """Names in the text; none for all."""
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
     if "all" in names:
         return []
     if not names:
-        raise ValueError(f"--methods names none; the methods are {', '.join(METHODS)}, or all.")
-    check(names)
+        raise ValueError(f"--methods names none; the methods are {', '.join(methods)}, or all.")
+    check(names, methods)
     return names

@@ -9,14 +9,19 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import HRP, Share, chosen_index, table_options
+from hrpursuit.cli.options import BOUNDS, HRP, SHARES, Share, chosen_index, table_options
 from hrpursuit.cli.report import json_option, print_json, print_table
 from hrpursuit.cli.tables import DASH, TableFile, check_output, opened, output_file
 from hrpursuit.compression import Decoder, Encoder
 from hrpursuit.compression import compress as compress_table
 from hrpursuit.progress import Bars
 
+_PARAMETERS = {"--rmse": "relative_rmse", "--max-error": "max_error", "--relative-error": "relative_error",
+               "--n-nonzero": "n_nonzero_coefs", "--lossless": "lossless"}  # fmt: skip
 WHOLE_BYTES = 512 << 20  # of memory: larger tables are read and written chunk by chunk
+
+
+_ROWS_AT_ONCE = 1000  # of a stream, for the bar to move
 
 
 @click.command()
@@ -24,16 +29,24 @@ WHOLE_BYTES = 512 << 20  # of memory: larger tables are read and written chunk b
 @click.option("-o", "--out", type=click.Path(path_type=Path, allow_dash=True), required=True,
               help=f"Where the compressed table goes ({HRP}); - is standard output.")  # fmt: skip
 @click.option("--rmse", type=Share(), metavar="SHARE", help="Relative RMSE over all readings, as 5% or 0.05.")
-@click.option("--max-error", type=click.FloatRange(min=0, min_open=True), metavar="UNIT",
-              help="Bound on the error of every single reading.")  # fmt: skip
-@click.option("--n-nonzero", type=click.IntRange(min=1), metavar="T0", help="Coefficients a row, as the paper codes.")
+@click.option("--max-error", type=BOUNDS, metavar="UNIT",
+              help="Bound on the error of every single reading: 0.5, or by column "
+                   "'flow=1e-6,temp*=.1,*=1'.")  # fmt: skip
+@click.option("--relative-error", type=SHARES, metavar="SHARE",
+              help="The same as a share of the range of each column, largest minus smallest reading: 1%, or by column "
+                   "'flow=1%,*=5%'.")  # fmt: skip
+@click.option("--n-nonzero", type=click.IntRange(min=1), metavar="T0",
+              help="Coefficients per row, as the paper codes.")  # fmt: skip
 @click.option("--lossless", is_flag=True, help="Every reading comes back to the last bit.")
-@click.option("--effort", type=click.Choice(["fast", "default"]), default="default", show_default=True,
-              help="fast: less time for somewhat more bytes.")  # fmt: skip
+@click.option("--lossless-column", "lossless_columns", metavar="NAME", multiple=True,
+              help="Of this column every reading comes back to the last bit, whatever the target; a pattern such as "
+                   "'state*' names several. May be repeated.")  # fmt: skip
+@click.option("--effort", type=click.Choice(["fast", "default", "best"]), default="default",
+              show_default=True, help="How long to search for the shortest file.")  # fmt: skip
 @click.option("--basis", type=click.Choice(["adaptive", "hrp", "pca", "dct"]), default="adaptive", show_default=True,
               help="Over the sensors; adaptive needs no bytes and is the smallest.")  # fmt: skip
-@click.option("--chunk-rows", type=click.IntRange(1, 65536), default=1000, show_default=True,
-              help="Rows that are decoded together.")  # fmt: skip
+@click.option("--chunk-rows", type=click.IntRange(1, 65536),
+              help="Rows that are decoded together; if not given, as many as have a million readings.")  # fmt: skip
 @click.option("--stream", is_flag=True, help="Chunk by chunk with little memory, whatever the size of DATA.")
 @table_options
 @json_option
@@ -41,12 +54,14 @@ def compress(
     data: Path,
     out: Path,
     rmse: float | None,
-    max_error: float | None,
+    max_error: float | dict[str, Any] | None,
+    relative_error: float | dict[str, Any] | None,
     n_nonzero: int | None,
     lossless: bool,
+    lossless_columns: tuple[str, ...],
     effort: str,
     basis: str,
-    chunk_rows: int,
+    chunk_rows: int | None,
     stream: bool,
     quantity: str | None,
     index_column: str | None,
@@ -59,12 +74,15 @@ def compress(
     column is the index if it holds ISO 8601 time stamps, or growing whole numbers and is named like time (hour, date,
     ...). Of the Airly layout (UTC time, 171_pm25, ...) one quantity is taken.
 
-    Tables that take more than 512 MiB are handled chunk by chunk; --rmse then holds in every chunk.
+    Tables that take more than 512 MiB are handled chunk by chunk; --rmse then holds in every chunk, and
+    --relative-error takes the range of the first chunk.
     """
     check_output(out, data, suffixes=(HRP,))
     if str(out) == DASH and sys.stdout.isatty():
         raise click.UsageError("standard output is a terminal; send it to a file or a command, or give -o a name.")
-    target = _target(rmse=rmse, max_error=max_error, n_nonzero=n_nonzero, lossless=lossless)
+    asked = {"--rmse": rmse, "--max-error": max_error, "--relative-error": relative_error, "--n-nonzero": n_nonzero,
+             "--lossless": lossless or None}  # fmt: skip
+    target = _target(asked, lossless_columns)
     settings: dict[str, Any] = {**target, "effort": effort, "basis": basis, "chunk_rows": chunk_rows}
     start = time.perf_counter()
     with (
@@ -86,20 +104,23 @@ def compress(
     _tell(found, n_bytes, seconds, out, target, as_json)
 
 
-def _target(**targets: Any) -> dict[str, Any]:
-    given = {name: value for name, value in targets.items() if value is not None and value is not False}
+def _target(asked: dict[str, Any], lossless_columns: tuple[str, ...]) -> dict[str, Any]:
+    """Parameters of `compress` for the one option that was given."""
+    given = [option for option, value in asked.items() if value is not None]
     if len(given) != 1:
-        asked = ", ".join(f"--{name.replace('_', '-')}" for name in given) or "none"
-        raise click.UsageError(f"give exactly one of --rmse, --max-error, --n-nonzero and --lossless; got {asked}.")
-    return given
+        raise click.UsageError(f"give exactly one of {', '.join(asked)}; got {', '.join(given) or 'none'}.")
+    if lossless_columns and given == ["--lossless"]:
+        raise click.UsageError("--lossless keeps every column; --lossless-column is for those beside another target.")
+    target = {_PARAMETERS[given[0]]: asked[given[0]]}
+    return target | ({"lossless": list(lossless_columns)} if lossless_columns else {})
 
 
 def _stream(table: TableFile, temporary: Path, settings: dict[str, Any], bars: Bars) -> None:
     encoder, n_done = Encoder(**settings), 0
     with temporary.open("wb") as file, bars.rows("compress", table.n_rows) as show:
         for piece in table.pieces():
-            for first in range(0, len(piece), settings["chunk_rows"]):
-                rows = piece[first : first + settings["chunk_rows"]]
+            for first in range(0, len(piece), _ROWS_AT_ONCE):
+                rows = piece[first : first + _ROWS_AT_ONCE]
                 file.write(encoder.append(rows))
                 n_done += len(rows)
                 show(n_done)
@@ -108,7 +129,7 @@ def _stream(table: TableFile, temporary: Path, settings: dict[str, Any], bars: B
 
 def _measured(pieces: Any, compressed: Path, name: str, bars: Bars) -> Agreement:
     """Decode what was written and compare it: the figures are of the file, not of the intention."""
-    with Decoder(compressed) as decoder, bars.rows("decode and compare", decoder.n_rows) as show:
+    with Decoder(compressed, limit=None) as decoder, bars.rows("decode and compare", decoder.n_rows) as show:
 
         def counted() -> Any:
             n_done = 0

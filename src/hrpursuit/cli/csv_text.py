@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -99,6 +100,16 @@ class Style:
         elif known:
             kept["decimals"] = [0 if d == NO_CELL else d for d in self.decimals]
         return kept
+
+
+def style_of_columns(attrs: dict[str, Any], places: Sequence[int]) -> dict[str, Any]:
+    """Attributes for some columns of the table: decimals are kept by column."""
+    kept = attrs.get(ATTRIBUTE)
+    decimals = kept.get("decimals") if isinstance(kept, dict) else None
+    if not isinstance(decimals, list):
+        return attrs
+    decimals = [decimals[place] for place in places if place < len(decimals)]
+    return {**attrs, ATTRIBUTE: {**attrs[ATTRIBUTE], "decimals": decimals}}
 
 
 class CSVWriter:

@@ -1,6 +1,7 @@
 """What the commands that read a file share."""
 
 import os
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,10 +11,16 @@ import click
 import numpy as np
 
 from hrpursuit import HRP, MiniBatchHRP, baselines
-from hrpursuit.core.protocols import Rows
+from hrpursuit.cli.binary_tables import ParquetTable
+from hrpursuit.cli.csv_table import CSVTable
+from hrpursuit.cli.options import chosen_index
+from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.estimators.base import DictionaryEstimator
-from hrpursuit.rows import ArrayRows
+from hrpursuit.rows import ArrayRows, Source, StreamedRows, open_rows
+from hrpursuit.rows.csv import Header
+from hrpursuit.rows.on_cluster import open_on_cluster
 from hrpursuit.rows.optional import needed
+from hrpursuit.rows.source import repacked
 
 _COPIES = 10  # of the table that a fit with gaps holds at the most: filled, codes, residual and what they need
 KINDS = ".npy, .csv, .parquet, .h5, .hdf5 or .zarr"
@@ -30,6 +37,70 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     )
     dataset = click.option("--dataset", help="Which array of an HDF5 file or Zarr group; not needed if it has one.")
     return header(dataset(command))
+
+
+class _Readings(Source):
+    """The numbers of a CSV file whose columns cannot be chosen by name."""
+
+    n_samples = None
+    dtype = np.dtype(np.float64)
+
+    def __init__(self, table: CSVTable) -> None:
+        self._table, self.name, self.n_features = table, table.name, len(table.columns)
+
+    def pieces(self, n_rows: int) -> Iterator[Array]:
+        return repacked(map(np.asarray, self._table.pieces()), n_rows, self.n_features, self.dtype)
+
+
+def open_samples(
+    data: Path,
+    *,
+    columns: str = "",
+    quantity: str | None = None,
+    index_column: str | None = None,
+    no_index: bool = False,
+    header: Header = "auto",
+    dataset: str | None = None,
+    on_cluster: bool = False,
+) -> tuple[Rows, str | None]:
+    """Rows of a file, to be read in blocks, without its index; and the name of the index, empty where it has none.
+
+    The index, and the quantity of the Airly layout, are recognised as `hrpursuit compress` does, unless `columns` are
+    named.
+    """
+    read = open_on_cluster if on_cluster else open_rows
+    index = chosen_index(index_column, no_index)
+    chosen = [name.strip() for name in columns.split(",") if name.strip()]
+    if chosen and (quantity is not None or index is not True):
+        raise click.UsageError("--columns names all that is read: leave out --quantity, --index-column and --no-index.")
+    table = None if chosen else _table(data, quantity, index, header)
+    if table is None and not chosen and (quantity is not None or index_column is not None):
+        raise ValueError(f"{data} has no column names: no quantity and no index can be chosen.")
+    if table is None:
+        return read(data, columns=chosen, dataset=dataset, header=header), None
+    features = table.fields
+    if isinstance(table, CSVTable) and table.layout.counts_rows:
+        features = features[1:]  # left out by those who read the file, with a warning
+    left_out = table.index if table.index in features else None
+    if left_out is not None:
+        what = f"column {left_out!r}" if left_out else "first column"
+        warnings.warn(f"{data}: the {what} is the index, not a feature; --no-index would keep it.", stacklevel=2)
+    if table.columns == features:
+        return read(data, dataset=dataset, header=header), None
+    if isinstance(table, CSVTable) and (table.layout.is_bare or set(table.columns) > set(features)):
+        if on_cluster:
+            raise ValueError(f"{data} has an index and no column names; a cluster needs names to leave it out.")
+        return StreamedRows(_Readings(table)), left_out
+    return read(data, columns=table.columns, dataset=dataset, header=header), left_out
+
+
+def _table(data: Path, quantity: str | None, index: str | bool, header: Header) -> CSVTable | ParquetTable | None:
+    """What the columns of a table are; of a folder of Parquet files those of the first."""
+    if data.suffix.lower() == ".csv" and data.is_file():
+        return CSVTable(data, name=str(data), quantity=quantity, index=index, header=header)
+    files = sorted(data.rglob("*.parquet")) if data.is_dir() else [data] if data.suffix.lower() == ".parquet" else []
+    first = next((file for file in files if file.is_file() and not file.name.startswith((".", "_"))), None)
+    return None if first is None else ParquetTable(first, name=str(data), quantity=quantity, index=index)
 
 
 def load_any(path: Path) -> DictionaryEstimator:

@@ -7,8 +7,9 @@ from typing import Any
 
 import click
 
+from hrpursuit.cli.csv_text import style_of_columns
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import TABLES, told_of
+from hrpursuit.cli.options import TABLES, limit_option, told_of
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.cli.tables import DASH, as_file, check_output, write_table
 from hrpursuit.compression import Decoder
@@ -21,10 +22,23 @@ from hrpursuit.progress import Bars
               help=f"Where the table goes ({TABLES}); - is standard output, as CSV.")  # fmt: skip
 @click.option("--from", "start", metavar="LABEL", help="First row: a time stamp, or a number if the index is numbers.")
 @click.option("--to", "stop", metavar="LABEL", help="Last row; a day without a time means all of that day.")
+@click.option("--columns", "names", metavar="NAMES", multiple=True,
+              help="Only these columns, with commas, in this order; numbers from 0 if there are no names. May be "
+                   "repeated.")  # fmt: skip
 @click.option("--damaged", type=click.Choice(["raise", "skip"]), default="raise", show_default=True,
               help="skip: write what is whole of a damaged file.")  # fmt: skip
+@limit_option
 @json_option
-def decompress(compressed: Path, out: Path, start: str | None, stop: str | None, damaged: Any, as_json: bool) -> None:
+def decompress(
+    compressed: Path,
+    out: Path,
+    start: str | None,
+    stop: str | None,
+    names: tuple[str, ...],
+    damaged: Any,
+    limit: int | None,
+    as_json: bool,
+) -> None:
     """Write the table that COMPRESSED holds; - is standard input.
 
     With --from and --to only the chunks that hold these rows are decoded. A .npy file gets the readings without names
@@ -34,18 +48,20 @@ def decompress(compressed: Path, out: Path, start: str | None, stop: str | None,
     with (
         as_file(compressed) as file,
         told_of(compressed),
-        Decoder(file, damaged=damaged) as decoder,
+        Decoder(file, damaged=damaged, limit=limit) as decoder,
         Bars(not as_json, stop_if_interrupted) as bars,
     ):
+        columns = _columns(names, decoder) if names else None
+        places = range(decoder.n_columns) if columns is None else decoder.places_of(columns)
         if start is None and stop is None:
-            tables: Any = _counted(decoder, bars)
+            tables: Any = _counted(decoder, columns, bars)
         else:
-            tables = decoder.read(_label(start, decoder), _label(stop, decoder))
-        n_rows = write_table(out, tables, attrs=decoder.attrs)
+            tables = decoder.read(_label(start, decoder), _label(stop, decoder), columns=columns)
+        n_rows = write_table(out, tables, attrs=style_of_columns(decoder.attrs, places))
         report: dict[str, Any] = {
             "table": str(out),
             "n_rows": n_rows,
-            "n_columns": decoder.n_columns,
+            "n_columns": len(places),
             "damage": list(decoder.damage),
         }
     for what in report["damage"]:
@@ -58,17 +74,25 @@ def decompress(compressed: Path, out: Path, start: str | None, stop: str | None,
         click.echo(f"{n_rows:,} rows of {report['n_columns']:,} columns: {where}", err=to_pipe)
 
 
-def _counted(decoder: Decoder, bars: Bars) -> Iterator[Any]:
+def _counted(decoder: Decoder, columns: list[str | int] | None, bars: Bars) -> Iterator[Any]:
     n_done = 0
+    places = None if columns is None else decoder.places_of(columns)
     with bars.rows("decompress", decoder.n_rows) as show:
         for chunk in decoder:
             n_done += len(chunk)
             show(n_done)
-            yield chunk
+            yield chunk if places is None else chunk.iloc[:, places] if hasattr(chunk, "iloc") else chunk[:, places]
     if n_done == 0 and decoder.damage:
         raise ValueError(f"no whole chunk is left: {'; '.join(decoder.damage)}.")
     if n_done == 0:
-        yield decoder.read()  # names without rows
+        yield decoder.read(columns=columns)  # names without rows
+
+
+def _columns(texts: tuple[str, ...], decoder: Decoder) -> list[str | int]:
+    """The columns of these texts: a name each, or names with commas between them."""
+    known = {str(name): name for name in (range(decoder.n_columns) if decoder.columns is None else decoder.columns)}
+    names = [name for text in texts for name in ([text] if text in known else text.split(","))]
+    return [known.get(name, known.get(name.strip(), name)) for name in names]
 
 
 def _label(text: str | None, decoder: Decoder) -> Any:

@@ -16,7 +16,7 @@ from hrpursuit.progress import Bars
 
 N_HOURS, N_SENSORS, N_NONZERO, DRAWN = 744, 56, 5, "rmse"
 TARGETS: dict[str, tuple[str, dict[str, Any]]] = {
-    "rmse": ("hrpursuit, relative RMSE 5%", {"rmse": 0.05}),
+    "rmse": ("hrpursuit, relative RMSE 5%", {"relative_rmse": 0.05}),
     "max_error": ("hrpursuit, no error above 1", {"max_error": 1}),
     "lossless": ("hrpursuit, lossless", {"lossless": True}),
 }

@@ -11,25 +11,25 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
-from hrpursuit.cli.data import connected, loaded, reading_options
+from hrpursuit.cli.data import connected, loaded, open_samples, reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.options import table_options
 from hrpursuit.cli.report import json_option, print_json
-from hrpursuit.core.protocols import Rows
 from hrpursuit.files import check_writable
 from hrpursuit.progress import Bars
-from hrpursuit.rows import ArrayRows, open_rows
+from hrpursuit.rows import ArrayRows
 from hrpursuit.rows.csv import Header
-from hrpursuit.rows.on_cluster import open_on_cluster
 from hrpursuit.rows.source import GapsError
 
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Where the model goes (.npz).")
-@click.option("--columns", default="", help="Names of the columns to use, with commas; all by default.")
+@click.option("--columns", default="", help="Names of the columns to use, with commas; by default all but the index.")
+@table_options
 @reading_options
 @click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port; its workers read DATA themselves.")
-@click.option("--n-nonzero", type=click.IntRange(min=1), help="Nonzero codes a sample (T0).")
+@click.option("--n-nonzero", type=click.IntRange(min=1), help="Nonzero codes per sample (T0).")
 @click.option("--scheme", type=click.Choice(["exact", "paper"]), default="exact", show_default=True)
 @click.option("--dictionary", type=click.Choice(["orthogonal", "complete"]), default="orthogonal", show_default=True)
 @click.option("--fit-intercept", is_flag=True, help="Learn an unknown offset of the samples as well.")
@@ -54,13 +54,16 @@ from hrpursuit.rows.source import GapsError
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Threads on data with dependent codes, such as images, from 150 features on.",
+    help="Threads, where they help (n_jobs of HRP).",
 )
 @json_option
 def fit(
     data: Path,
     out: Path,
     columns: str,
+    quantity: str | None,
+    index_column: str | None,
+    no_index: bool,
     header: Header,
     dataset: str | None,
     scheduler: str | None,
@@ -75,26 +78,35 @@ def fit(
     jobs: int | None,
     as_json: bool,
 ) -> None:
-    """Learn a dictionary from DATA, one sample a row, and write it as a model.
+    """Learn a dictionary from DATA, one sample per row, and write it as a model.
 
     DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files; it is read in blocks and may be larger
-    than memory. Data with gaps (empty cells, NaN) is read into memory.
+    than memory. Data with gaps (empty cells, NaN) is read into memory. The index is recognised as `hrpursuit compress`
+    does (time stamps in the first column, or growing whole numbers with a name like time) and is no feature.
     """
     if out.suffix.lower() != ".npz":
         raise ValueError(f"{out}: expected a name that ends in .npz; got {out.suffix or 'none'!r}.")
     check_writable(out, data)
-    chosen = [name.strip() for name in columns.split(",") if name.strip()]
     with ExitStack() as stack:
-        if scheduler is None:
-            rows: Rows = open_rows(data, columns=chosen, dataset=dataset, header=header)
-        else:
+        if scheduler is not None:
             stack.enter_context(connected(scheduler))
-            rows = open_on_cluster(data, columns=chosen, dataset=dataset, header=header)
+        rows, index = open_samples(
+            data,
+            columns=columns,
+            quantity=quantity,
+            index_column=index_column,
+            no_index=no_index,
+            header=header,
+            dataset=dataset,
+            on_cluster=scheduler is not None,
+        )
         bars = stack.enter_context(Bars(not as_json, stop_if_interrupted).watching(rows))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always", ConvergenceWarning)
         start = time.perf_counter()
-        model = HRP(n_nonzero, scheme=scheme, dictionary=dictionary, n_init=n_init, max_iter=max_iter, tol=tol)
+        model = HRP(
+            n_nonzero_coefs=n_nonzero, scheme=scheme, dictionary=dictionary, n_init=n_init, max_iter=max_iter, tol=tol
+        )
         model.set_params(fit_intercept=fit_intercept, random_state=seed, n_jobs=jobs, callback=bars.callback)
         try:
             model.fit(rows)
@@ -105,7 +117,7 @@ def fit(
             model.fit(rows)
         seconds = time.perf_counter() - start
         model.save(out)
-        error = abs(model.score(rows))
+        error = model.reconstruction_error(rows)
     n_gaps = int(np.isnan(rows.X).sum()) if isinstance(rows, ArrayRows) else 0
     notes = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
     n_samples, n_features = rows.n_samples, rows.n_features
@@ -120,18 +132,19 @@ def fit(
             "model": str(out),
             "n_samples": n_samples,
             "n_features": n_features,
+            "index_column": index,
             "n_missing": n_gaps,
-            "certified": bool(model.certified_),
+            "certified": bool(model.certificate_),
+            "verdict": {"kind": model.verdict_.kind, "snr_db": model.verdict_.snr_db, "text": str(model.verdict_)},
         }
         report |= {"relative_error": error, "objective": model.objective_, "n_iter": model.n_iter_, "seconds": seconds}
         print_json(report | {"stages": stages, "warnings": notes})
         return
     for note in notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{n_samples} samples of {n_features} features: {model.certified_}")
-    if n_nonzero is not None and not model.certified_:
-        click.echo(f"(fitted to {n_nonzero} codes a sample, not to exact zeros: a certificate is not to be expected)")
-    where = "of the working sample" if model.certified_ else "of all samples"
+    click.echo(f"{n_samples} samples of {n_features} features")
+    click.echo(str(model.verdict_))
+    where = "of the working sample" if model.certificate_ else "of all samples"
     click.echo(f"l1 norm of the codes, mean {where}: {model.objective_:.6g}")
     click.echo(f"relative reconstruction error: {error:.3g}; {seconds:.2f} s")
     click.echo(f"model: {out}")

@@ -3,6 +3,7 @@
 A command is imported when it is run: what it needs takes a second or more to load.
 """
 
+import os
 import sys
 import warnings
 from collections.abc import Sequence
@@ -11,9 +12,11 @@ from typing import Any
 
 import click
 
-from hrpursuit.cli.interrupt import interruptible
+from hrpursuit.cli.interrupt import how_interrupted, ignore_signals, interruptible
+from hrpursuit.files import named_if_full, remove_unfinished
 
-EXIT_ERROR, EXIT_INTERRUPTED = 1, 130
+EXIT_ERROR = 1
+_INTERRUPTED = "interrupted", 130
 #: In the order of the help: module, and what the command is for.
 COMMANDS = {
     "demo": ("demo", "Learn a dictionary from built-in data and compress a month of readings."),
@@ -68,7 +71,7 @@ def commands() -> None:
     """Sparse coding with orthogonal and complete dictionaries.
 
     Exit codes: 0 done, 1 the data or a file was not usable (one line says why), 2 wrong usage, 3 a part failed and the
-    rest is there, 130 interrupted.
+    rest is there, 130 interrupted, 128 + n stopped by signal n. Outputs appear whole or not at all.
     """
 
 
@@ -78,7 +81,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = _note  # type: ignore[assignment]
         with interruptible():
-            return _run(arguments)
+            try:
+                return _run(arguments)
+            except KeyboardInterrupt:  # once more, while the first was told of
+                return (how_interrupted() or _INTERRUPTED)[1]
+            finally:
+                ignore_signals()
+                remove_unfinished()
 
 
 def _note(message: Warning | str, *where: Any, **more: Any) -> None:
@@ -87,18 +96,37 @@ def _note(message: Warning | str, *where: Any, **more: Any) -> None:
 
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = commands.main(args=None if arguments is None else list(arguments), standalone_mode=False)
+        with named_if_full("standard output"):  # files are named where they are written
+            code = commands.main(args=None if arguments is None else list(arguments), standalone_mode=False)
     except click.exceptions.Exit as error:
         return error.exit_code
     except click.ClickException as error:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
-        print("hrpursuit: interrupted", file=sys.stderr)
-        return EXIT_INTERRUPTED
-    except (ValueError, OSError, ImportError, MemoryError, ArithmeticError) as error:
+        return _stopped()
+    except Exception as error:
+        if how_interrupted():  # some libraries make another error of it
+            return _stopped()
         if isinstance(error, ModuleNotFoundError) and (error.name or "").split(".")[0] == "rich":
             raise  # a command was imported: the command line is not installed as a whole
+        if not isinstance(error, ValueError | OSError | ImportError | MemoryError | ArithmeticError):
+            raise
         print(f"hrpursuit: error: {' '.join(str(error).split())}", file=sys.stderr)
+        _drop_unwritten()
         return EXIT_ERROR
     return code if isinstance(code, int) else 0
+
+
+def _stopped() -> int:
+    word, code = how_interrupted() or _INTERRUPTED
+    print(f"hrpursuit: {word}", file=sys.stderr)
+    return code
+
+
+def _drop_unwritten() -> None:
+    """What standard output does not take would be an error once more when Python ends."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -1,5 +1,6 @@
 """What the commands that read and write compressed tables share."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -8,9 +9,11 @@ from typing import Any
 import click
 
 from hrpursuit.cli.tables import DASH, SUFFIXES
-from hrpursuit.compression import DamagedFile, Target
+from hrpursuit.compression import DamagedFile, LimitExceeded, UnsupportedVersion
+from hrpursuit.compression.parameters import read_bounds
 
 HRP = ".hrp"
+_UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}  # powers of two
 TABLES = f"{', '.join(SUFFIXES[:-1])} or {SUFFIXES[-1]}"
 
 
@@ -20,20 +23,77 @@ class Share(click.ParamType):
     name = "share"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        text = str(value).strip()
         try:
-            number = float(text.removesuffix("%"))
-        except ValueError:
-            self.fail(f"{text!r} is not a share; write it as 5% or 0.05.", param, ctx)
-        is_percent = text.endswith("%")
-        share = number / 100 if is_percent else number
-        if not is_percent and share >= 1:
-            self.fail(
-                f"{text} would be {100 * share:g}%; write {text}% or {number / 100:g} for {text} percent.", param, ctx
-            )
-        if not 0 < share < 1:
-            self.fail(f"expected more than 0% and less than 100%; got {text}. No error at all: --lossless.", param, ctx)
-        return share
+            return _share(str(value))
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+class ByColumn(click.ParamType):
+    """A number, or numbers by column: flow=1e-6,pressure=.1,*=1."""
+
+    name = "by column"
+
+    def __init__(self, read_number: Callable[[str], float]) -> None:
+        self._read_number = read_number
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        try:
+            amounts = read_bounds(str(value), self._read_number)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+        if amounts == 0:
+            self.fail("0 is no error at all; give --lossless.", param, ctx)
+        return amounts
+
+
+def _share(text: str) -> float:
+    text = text.strip()
+    is_percent = text.endswith("%")
+    try:
+        number = float(text.removesuffix("%"))
+    except ValueError:
+        raise ValueError(f"{text!r} is not a share; write it as 5% or 0.05.") from None
+    share = number / 100 if is_percent else number
+    if not is_percent and share >= 1:
+        raise ValueError(f"{text} would be {100 * share:g}%; write {text}% or {number / 100:g} for {text} percent.")
+    if not 0 < share < 1:
+        raise ValueError(f"expected more than 0% and less than 100%; got {text}. No error at all: --lossless.")
+    return share
+
+
+def _bound(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number; give one, or one by column as flow=1e-6,*=1.") from None
+    if not 0 <= number < math.inf:
+        raise ValueError(f"expected a finite number above 0; got {text}.")
+    return number
+
+
+SHARES, BOUNDS = ByColumn(_share), ByColumn(_bound)
+
+
+class Size(click.ParamType):
+    """A number of bytes as 500M or 8G; none for no limit."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int | None:
+        text = str(value).strip().upper()
+        number, unit = (text[:-1], text[-1]) if text[-1:] in _UNITS else (text, "")
+        if text == "NONE":
+            return None
+        if not number.isdecimal() or int(number) < 1:
+            self.fail(f"{value!r} is not a size; write it as 500M or 20G, or none for no limit.", param, ctx)
+        return int(number) << _UNITS[unit]
+
+
+def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How large a table may become, for commands that decode one."""
+    return click.option("--limit", type=Size(), default="8G", show_default=True, metavar="SIZE",
+                        help="Most bytes that the readings may take; none: no limit.")(command)  # fmt: skip
 
 
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -56,21 +116,14 @@ def chosen_index(index_column: str | None, no_index: bool) -> str | bool:
 @contextmanager
 def told_of(compressed: Path) -> Iterator[None]:
     """What is wrong with a file, with its name and in the words of the command line."""
+    name = "standard input" if str(compressed) == DASH else compressed
     try:
         yield
     except DamagedFile as error:
-        name = "standard input" if str(compressed) == DASH else compressed
         words = str(error).replace("damaged='skip'", "decompress --damaged skip")
         raise DamagedFile(f"{name}: {words}") from error
-
-
-def in_words(target: Target) -> str:
-    """The target of a compressed file."""
-    texts = {
-        "rmse": "relative RMSE of at most {:.4g}%",
-        "max_error": "no error above {:g}",
-        "n_nonzero": "{:g} coefficients a row",
-        "lossless": "lossless",
-    }
-    amount = target.amount or 0
-    return texts[target.kind].format(100 * amount if target.kind == "rmse" else amount)
+    except UnsupportedVersion as error:
+        raise UnsupportedVersion(f"{name}: {error}", error.found, error.known) from error
+    except LimitExceeded as error:
+        words = str(error).replace("limit=None", "--limit none").replace("limit=", "--limit ")
+        raise LimitExceeded(f"{name}: {words.replace('greater limit', 'greater --limit')}") from error

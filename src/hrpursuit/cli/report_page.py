@@ -19,7 +19,8 @@ from hrpursuit.rows.optional import needed
               help="Where the page goes (.html).")  # fmt: skip
 @click.option("--targets", default="",
               help="Stops of the slider, with commas: 5% is a relative RMSE, 2 a bound on every error in the unit of "
-                   "the readings, or lossless. By default lossless, three bounds and 2 to 10%.")  # fmt: skip
+                   "the readings, or lossless. By default lossless, three bounds and 2 to 10%. With semicolons "
+                   "if one has bounds by column: 'flow=1e-6,*=1; 5%'.")  # fmt: skip
 @click.option("--quantity", help="Take the columns whose name ends in this, as pm25 of 171_pm25.")
 @click.option("--title", help="Heading of the page; the name of the file by default.")
 @click.option("--methods", "names", default="all", show_default=True,
@@ -31,7 +32,7 @@ def report(
 ) -> None:
     """Compress the readings in DATA at several targets and write a page to look at: OUT.
 
-    DATA is .csv, .parquet or .npy, one time step a row, one sensor a column; - is standard input, as CSV.
+    DATA is .csv, .parquet or .npy, one time step per row, one sensor per column; - is standard input, as CSV.
 
     The page is one file that needs no network: readings, what comes back and the difference as heat maps, error against
     bytes for every method, errors of the sensors, the atoms and the time steps that are kept worst; a slider over the
@@ -41,7 +42,7 @@ def report(
     check_output(out, data, suffixes=(".html", ".htm"))
     for package in ("jinja2", "pandas"):
         needed(package, "Reports", "report")  # before the work, not after
-    goals = read_targets(targets) if targets else None
+    asked = read_targets(targets) if targets else None
     chosen = methods.choose(names, rivals=not no_rivals)
     table = read_table(data, quantity=quantity)
     with Bars() as bars:
@@ -51,11 +52,11 @@ def report(
                 stop_if_interrupted()
                 yield step
 
-        found = study_table(table, goals, chosen, watch)
+        found = study_table(table, asked, chosen, watch)
     write_page(found, out, title or ("Readings" if str(data) == "-" else data.name))
     for note in found.notes:
         click.echo(f"note: {note}", err=True)
     for one in found.settings:
         error = f"RMSE {100 * one.rmse:.3g}%, largest error {one.max_error:.4g}"
-        click.echo(f"{one.goal.text}: {one.n_bytes} bytes, {error}")
+        click.echo(f"{one.target}: {one.n_bytes} bytes, {error}")
     click.echo(f"page: {out} ({out.stat().st_size / 1e6:.1f} MB)")

@@ -12,6 +12,7 @@ import joblib
 from hrpursuit.cli.choice import chosen_methods, methods_option
 from hrpursuit.cli.report import EXIT_SOME_FAILED, print_table
 from hrpursuit.experiments.experiment import Experiment, Scale, Settings
+from hrpursuit.experiments.methods import METHODS
 from hrpursuit.experiments.output import Outcome, conclude, write
 from hrpursuit.experiments.quirks import NOISE, QUIRKS
 from hrpursuit.experiments.readings import FILLS, SCALINGS, find_readings, read
@@ -34,7 +35,7 @@ from hrpursuit.progress import Bars
               help="Folder for the results and the cache of trials.")  # fmt: skip
 @click.option("--data", type=click.Path(path_type=Path),
               help="File of sensor readings (or its folder); HRPURSUIT_DATA by default.")  # fmt: skip
-@methods_option
+@methods_option(METHODS)
 @click.option("--fill", "fills", type=click.Choice(list(FILLS)), multiple=True,
               help="How sensor-table prepares the readings; all ways by default.")  # fmt: skip
 @click.option("--scaling", type=click.Choice(list(SCALINGS)), default="largest", show_default=True,
@@ -82,7 +83,7 @@ def reproduce(
         fills=tuple(fills) or tuple(FILLS),
         scaling=scaling,
         snr_db=snr_db,
-        methods=tuple(chosen_methods(methods)),
+        methods=tuple(chosen_methods(methods, METHODS)),
     )
     _check_options(experiments, settings)
     if out.exists() and not out.is_dir():

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 from hrpursuit.cli.binary_tables import NumPyTable, NumPyWriter, ParquetTable, ParquetWriter
 from hrpursuit.cli.csv_table import CSVTable
 from hrpursuit.cli.csv_text import CSVWriter
-from hrpursuit.files import check_writable, replaced_when_done
+from hrpursuit.files import check_writable, named_if_full, replaced_when_done
 from hrpursuit.rows.csv import Header
 
 DASH = "-"  # standard input or output
@@ -95,7 +95,7 @@ def as_file(path: str | Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="hrpursuit-") as folder:
         file = Path(folder) / "input"
-        with file.open("wb") as copy:
+        with named_if_full(file, file), file.open("wb") as copy:
             shutil.copyfileobj(sys.stdin.buffer, copy, 1 << 20)
         yield file
 
@@ -109,11 +109,12 @@ def output_file(path: str | Path) -> Iterator[Path]:
         return
     with tempfile.TemporaryDirectory(prefix="hrpursuit-") as folder:
         file = Path(folder) / "output"
-        yield file
+        with named_if_full("standard output", file):
+            yield file
         try:
-            with file.open("rb") as written:
+            with named_if_full("standard output"), file.open("rb") as written:
                 shutil.copyfileobj(written, sys.stdout.buffer, 1 << 20)
-            sys.stdout.buffer.flush()
+                sys.stdout.buffer.flush()
         except BrokenPipeError:  # the reader has all that it wants; what is left in the buffer goes nowhere
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -7,8 +7,8 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import chosen_index, in_words, table_options, told_of
-from hrpursuit.cli.report import json_option, print_json
+from hrpursuit.cli.options import chosen_index, limit_option, table_options, told_of
+from hrpursuit.cli.report import json_option, print_json, print_table
 from hrpursuit.cli.tables import as_file, opened
 from hrpursuit.compression import Decoder
 from hrpursuit.progress import Bars
@@ -18,6 +18,7 @@ from hrpursuit.progress import Bars
 @click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--against", type=click.Path(path_type=Path), help="The readings it was made of: is the target kept?")
 @table_options
+@limit_option
 @json_option
 def verify(
     compressed: Path,
@@ -25,6 +26,7 @@ def verify(
     quantity: str | None,
     index_column: str | None,
     no_index: bool,
+    limit: int | None,
     as_json: bool,
 ) -> int:
     """Check all checksums of COMPRESSED and decode every chunk; with --against also compare with the readings.
@@ -36,7 +38,7 @@ def verify(
         as_file(compressed) as file,
         told_of(compressed),
         Bars(not as_json, stop_if_interrupted) as bars,
-        Decoder(file, damaged="skip") as decoder,
+        Decoder(file, damaged="skip", limit=limit) as decoder,
     ):
         with bars.rows("decode", decoder.n_rows) as show:
             for chunk in decoder:
@@ -46,7 +48,7 @@ def verify(
         target = decoder.target
         if against is not None and not faults:
             index = chosen_index(index_column, no_index)
-            with opened(against, quantity=quantity, index=index) as table, Decoder(file) as again:
+            with opened(against, quantity=quantity, index=index) as table, Decoder(file, limit=limit) as again:
                 found = agreement(table.pieces(), iter(again), table.name, again.n_columns)
             faults += found.faults(target)
         _tell(compressed, decoder, n_rows, faults, found, against, as_json)
@@ -68,6 +70,10 @@ def _tell(
         report: dict[str, Any] = {"compressed": str(compressed), "is_whole": not decoder.damage, "is_kept": None}
         if found is not None:
             report |= {"is_kept": not faults, "rmse": found.rmse, "max_error": found.largest_error}
+            report["columns"] = [
+                {"name": name, "target": str(decoder.target.of_column(j)), "max_error": float(found.largest_errors[j])}
+                for j, name in enumerate(found.names)
+            ]
         print_json(report | {"faults": faults, "n_rows": n_rows, "n_chunks": n_chunks})
         return
     if decoder.damage:
@@ -80,6 +86,12 @@ def _tell(
         click.echo(f"  {fault}")
     if found is not None and not faults:
         click.echo(
-            f"It keeps its target ({in_words(decoder.target)}) on {against}: relative RMSE {found.rmse:.3%}, largest "
+            f"It keeps its target ({decoder.target}) on {against}: relative RMSE {found.rmse:.3%}, largest "
             f"error {found.largest_error:.6g}, every gap where it was."
         )
+    if found is not None and decoder.target.by_column is not None:
+        rows = [
+            [name, str(decoder.target.of_column(j)), f"{error:.6g}"]
+            for j, (name, error) in enumerate(zip(found.names, found.largest_errors.tolist(), strict=True))
+        ]
+        print_table("target by column", ["column", "target", "largest error"], rows, text_columns=(0, 1))

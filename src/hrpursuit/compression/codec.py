@@ -1,60 +1,80 @@
 """Tables to bytes and back, in one call."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
+from hrpursuit.compression.checking import Payload, checked
+from hrpursuit.compression.column_errors import ColumnErrors
+from hrpursuit.compression.decoding import LIMIT, ChunkReader
 from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
 from hrpursuit.compression.errors import DamagedFileWarning
-from hrpursuit.compression.files.container import Writer, fitting_chunk_rows, split_rows
+from hrpursuit.compression.files.header import fitting_chunk_rows
+from hrpursuit.compression.files.writer import Writer, split_rows
+from hrpursuit.compression.parameters import Amounts, check_settings, request_target
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.tables.columns import take_apart
-from hrpursuit.compression.targets import check_settings, choose_target
 
 
 def compress(
     table: Any,
     *,
-    rmse: float | None = None,
-    max_error: float | None = None,
-    n_nonzero: int | None = None,
-    lossless: bool = False,
+    relative_rmse: float | None = None,
+    max_error: Amounts | None = None,
+    relative_error: Amounts | None = None,
+    n_nonzero_coefs: int | None = None,
+    lossless: bool | Sequence[str | int] = False,
     effort: str = "default",
     basis: str = "adaptive",
-    chunk_rows: int = 1000,
+    chunk_rows: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> bytes:
     """Compress a table of readings into the bytes of a file.
 
-    Give exactly one target: `rmse`, `max_error`, `n_nonzero` or `lossless=True`.
+    Give exactly one target: `relative_rmse`, `max_error`, `relative_error`, `n_nonzero_coefs` or `lossless=True`. Some
+    columns may be lossless beside it.
 
     Parameters
     ----------
     table : array-like or DataFrame of shape (n_rows, n_columns)
         One time a row, one sensor a column: bool, whole numbers or floats up to 64 bits. NaN is a gap, and stays one.
         Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well.
-    rmse : float, default=None
-        Relative RMSE over all readings, gaps and infinities not counted, as a fraction: 0.05 is 5%.
-    max_error : float, default=None
-        Bound on the error of every single reading, in the unit of the table. Never exceeded.
-    n_nonzero : int, default=None
-        Coefficients a row in a dictionary learned by HRP.
-    lossless : bool, default=False
-        Keep every bit.
-    effort : {"default", "fast"}, default="default"
+    relative_rmse : float, default=None
+        Relative RMSE over all readings of the columns that are not lossless, gaps and infinities not counted, as a
+        fraction: 0.05 is 5%. Columns with small readings may be lost in it; a LostColumnsWarning
+        then names them.
+    max_error : float, mapping or array-like of shape (n_columns,), default=None
+        Bound on the error of every single reading, in the unit of its column; never exceeded. A mapping has a bound
+        for each column by its name (by its number, for an array) or by a pattern such as `"temp*"`, and under None
+        one for all others. A name comes before a pattern, and the first pattern that fits before the others. A Series
+        with the names of the columns is a mapping as well. 0 or `"lossless"` as the bound of a column: keep every bit
+        of it.
+    relative_error : float, mapping or array-like of shape (n_columns,), default=None
+        Bound on the error of every single reading as a share of the range of its column, which is its largest minus
+        its smallest finite reading in the table: 0.01 is 1%. The file has these bounds as numbers, rounded down to
+        four significant digits. A column that has no range, since it is constant or empty, is lossless. Mappings and
+        arrays are as for `max_error`.
+    n_nonzero_coefs : int, default=None
+        Coefficients per row in a dictionary learned by HRP, of the columns that are not lossless.
+    lossless : bool or sequence of str or int, default=False
+        True: keep every bit. Names (or numbers, or patterns) of columns: keep every bit of these, whatever the target
+        is for the others.
+    effort : {"fast", "default", "best"}, default="default"
         How long to search for the shortest file.
     basis : {"adaptive", "hrp", "pca", "dct"}, default="adaptive"
         Basis over the sensors where readings are transformed. The adaptive one is learned from what is already
         decoded and takes no bytes.
-    chunk_rows : int, default=1000
-        Rows of a chunk, from 1 to 65536; fewer if they would have more than 2^24 readings.
+    chunk_rows : int or None, default=None
+        Rows of a chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
+        readings. The shorter chunks are, the less has to be decoded for a range of rows, and the longer is the file.
     progress : callable, default=None
         Called as `progress(n_rows_done, n_rows)`.
 
     Returns
     -------
     data : bytes
-        A whole file, see `docs/format.md`.
+        A whole file, see `docs/format.md`. It has been decoded and compared with the table: what does not keep the
+        target is stored bit for bit, with a RuntimeWarning.
 
     Examples
     --------
@@ -64,24 +84,39 @@ def compress(
     >>> np.array_equal(decompress(compress(table, lossless=True)), table)
     True
     """
-    target = choose_target(rmse=rmse, max_error=max_error, n_nonzero=n_nonzero, lossless=lossless)
+    request = request_target(
+        relative_rmse=relative_rmse,
+        max_error=max_error,
+        relative_error=relative_error,
+        n_nonzero_coefs=n_nonzero_coefs,
+        lossless=lossless,
+    )
     chunk_rows = check_settings(effort, basis, chunk_rows)
     parts = take_apart(table)
+    target = request.target(parts.schema.columns, parts.columns)
     coder = ChunkCoder(target, effort=effort, basis=basis)
     is_empty = not parts.columns or not parts.n_rows  # nothing for the coder to do
-    writer = Writer(
+    writer = Writer.beginning(
         parts.schema,
         target,
         fitting_chunk_rows(chunk_rows, len(parts.columns)),
         b"" if is_empty else coder.prepare(parts.columns, parts.schema.limits),
     )
     chunks = list(split_rows(parts, writer.header.chunk_rows))
-    payloads = (b"" for _ in chunks) if is_empty else coder.encode_all([chunk.columns for chunk in chunks], progress)
-    body = [writer.chunk(chunk, payload) for chunk, payload in zip(chunks, payloads, strict=True)]
+    if is_empty:
+        payloads = [Payload(b"")] * len(chunks)
+    else:
+        columns = [chunk.columns for chunk in chunks]
+        coded = coder.encode_all(columns, progress)
+        errors = ColumnErrors(parts.columns) if target.kind == "relative_rmse" else None
+        payloads = checked(ChunkReader(writer.header), target, parts.schema.limits, columns, coded, errors)
+        if errors is not None:
+            errors.warn(target.amount, parts.schema.columns)
+    body = [writer.chunk(chunk, one.data, one.is_plain) for chunk, one in zip(chunks, payloads, strict=True)]
     return b"".join([writer.start, *body, writer.end()])
 
 
-def decompress(data: Any, *, damaged: str = "raise") -> Any:
+def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT) -> Any:
     """Give back the table that `compress` or an `Encoder` made bytes of.
 
     Parameters
@@ -91,6 +126,9 @@ def decompress(data: Any, *, damaged: str = "raise") -> Any:
     damaged : {"raise", "skip"}, default="raise"
         What to do if the file is cut or changed: raise DamagedFile, or give every whole chunk and warn
         (DamagedFileWarning). Without a whole header nothing can be read, and DamagedFile is raised in both cases.
+    limit : int or None, default=2**33
+        Most bytes of memory that the table may take, readings and labels together. A file that claims more raises
+        LimitExceeded before it is decoded. None: no limit.
 
     Returns
     -------
@@ -99,7 +137,7 @@ def decompress(data: Any, *, damaged: str = "raise") -> Any:
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"decompress takes bytes; got {type(data).__name__}. For a path or a file use Decoder.")
-    with Decoder(data, damaged=damaged) as decoder:
+    with Decoder(data, damaged=damaged, limit=limit) as decoder:
         table = decoder.read()
         if decoder.damage:
             warnings.warn("; ".join(decoder.damage), DamagedFileWarning, stacklevel=2)

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hrpursuit.compression.errors import DamagedFile, damage
-from hrpursuit.compression.files.container import VERSION
+from hrpursuit.compression.files.header import CHECKSUM
+from hrpursuit.compression.files.listing import Listing
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.targets import Target
 
@@ -39,11 +39,13 @@ class Description:
     Attributes
     ----------
     version : int
-        Version of the format.
+        Version of the format; of joined files that of the first.
     n_rows, n_columns : int
         Shape of the table.
+    columns : list of str or int
+        Names of the columns; numbers for an array.
     target : Target
-        What the file was asked to keep.
+        What the file was asked to keep; of joined files the first one.
     n_bytes : int
         Size of the whole file.
     parts : dict of str to int
@@ -57,7 +59,7 @@ class Description:
     attrs : dict
         `attrs` of the DataFrame.
     chunk_rows : int
-        Rows of every chunk but the last.
+        Most rows of a chunk.
     damage : list of str
         What is damaged.
     """
@@ -65,6 +67,7 @@ class Description:
     version: int
     n_rows: int
     n_columns: int
+    columns: list[str | int]
     target: Target
     n_bytes: int
     parts: dict[str, int]
@@ -93,27 +96,26 @@ def describe(source: Any, *, damaged: str = "raise") -> Description:
         Shape, target, bytes by part, and the chunks.
     """
     with Decoder(source, damaged=damaged) as decoder:
-        if decoder.n_rows is None or decoder.n_bytes is None:
+        if decoder._listing is None or decoder.n_bytes is None:
             raise ValueError("to describe a file it has to be able to seek; read the pipe first, and give its bytes.")
-        return _described(decoder, decoder.n_bytes)
+        return _described(decoder, decoder._listing, decoder.n_bytes)
 
 
-def _described(decoder: Decoder, n_bytes: int) -> Description:
+def _described(decoder: Decoder, listing: Listing, n_bytes: int) -> Description:
     header = decoder._header
-    parts = {
-        "header": header.n_bytes - 4 - header.n_description - len(header.shared),
-        "names and index": header.n_description,
-        "dictionary": len(header.shared),
-        "checksums and index": 4,
-    }
+    parts = dict.fromkeys(["header", "names and index", "dictionary", "checksums and index"], 0)
+    for member in listing.members:
+        one = member.header
+        n_sections = {
+            "names and index": one.n_description,
+            "dictionary": len(one.shared),
+            "checksums and index": CHECKSUM,
+        }
+        for name, size in {**n_sections, "header": one.n_bytes - sum(n_sections.values())}.items():
+            parts[name] += size
     chunks = []
-    for chunk, frame in zip(decoder.chunks, decoder._frames(), strict=True):
-        mode, inside = "empty", dict[str, int]()
-        if frame.payload and decoder._coder is not None:
-            with damage(f"the payload of chunk {chunk.number}"):
-                mode, inside = decoder._coder.parts(frame.payload, frame.n_rows)
-        if sum(inside.values()) != len(frame.payload):
-            raise DamagedFile(f"the parts of chunk {chunk.number} are longer or shorter than the chunk")
+    for chunk, (member, frame) in zip(decoder.chunks, decoder._frames(), strict=True):
+        mode, inside = decoder._reader_of(member.header).parts(frame)
         for name, size in {**inside, "names and index": len(frame.labels)}.items():
             parts[name] = parts.get(name, 0) + size
         parts["checksums and index"] += frame.n_bytes - len(frame.payload) - len(frame.labels)
@@ -125,9 +127,10 @@ def _described(decoder: Decoder, n_bytes: int) -> Description:
     schema = header.schema
     types = {kind: schema.kinds.count(kind) for kind in dict.fromkeys(schema.kinds)}
     return Description(
-        VERSION,
+        decoder.version,
         sum(chunk.n_rows for chunk in chunks),
         decoder.n_columns,
+        list(schema.columns),
         decoder.target,
         n_bytes,
         {name: size for name, size in parts.items() if size},

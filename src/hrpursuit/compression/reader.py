@@ -1,34 +1,53 @@
 """Read a compressed table: whole, chunk by chunk, or the rows of a range."""
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from os import PathLike
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import numpy as np
 
-from hrpursuit.compression.chunks.chunk_decoder import ChunkDecoder
-from hrpursuit.compression.errors import DamagedFile, damage
-from hrpursuit.compression.files.container import Frame
-from hrpursuit.compression.files.listing import ChunkInfo, Stored, chunks_by_index, chunks_by_scan, labels_of_frame
-from hrpursuit.compression.files.scan import HOW_TO_GO_ON, Feed, Scan, read_header
+from hrpursuit.compression.decoding import (
+    LIMIT,
+    Budget,
+    ChunkReader,
+    bytes_of_columns,
+    bytes_of_row,
+    bytes_of_texts,
+    checked_limit,
+)
+from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.files.feed import Feed, Growing, can_seek, opened
+from hrpursuit.compression.files.frame import Frame
+from hrpursuit.compression.files.header import Header
+from hrpursuit.compression.files.index import Index
+from hrpursuit.compression.files.listing import ChunkInfo, Listing, Stored, list_by_index, list_by_scan, rows_in_words
+from hrpursuit.compression.files.members import Headers, Member
+from hrpursuit.compression.files.scan import HOW_TO_GO_ON, Scan, read_header
 from hrpursuit.compression.tables.bounds import Bounds
-from hrpursuit.compression.tables.labels import Labels
+from hrpursuit.compression.tables.joining import built, joined
+from hrpursuit.compression.tables.lookup import Lookup
+from hrpursuit.compression.targets import Target
 
 
 class Decoder:
     """Read a compressed table: whole, chunk by chunk, or the rows of a range.
 
+    Files that were joined one behind the other (`cat a.hrp b.hrp`) are one table if their columns are equal.
+
     Parameters
     ----------
     source : path, bytes-like or binary file
-        The file. Of a file that cannot seek, such as a pipe, the chunks can be iterated over once; `n_rows` and
-        `n_bytes` are None and `chunks` is empty.
+        The file. Of a file that cannot seek, such as a pipe, the chunks can be iterated over once, each as soon as its
+        last byte has come; `n_rows` and `n_bytes` are None and `chunks` is empty.
     damaged : {"raise", "skip"}, default="raise"
         What to do with a file that is cut or changed: raise DamagedFile, or leave out what is damaged and say so in
         `damage`. A header that is damaged raises in both cases.
+    limit : int or None, default=2**33
+        Most bytes of memory that the tables of one `read`, or of one iteration over all chunks, may take, readings and
+        labels together: a file of a few bytes can claim to be a table of terabytes. Beyond it LimitExceeded is raised,
+        where possible before anything is decoded. None: no limit.
 
     Attributes
     ----------
@@ -37,9 +56,13 @@ class Decoder:
     columns : list of str or int, or None
         Names of the columns; None for an array.
     attrs : dict
-        `attrs` of the DataFrame.
+        `attrs` of the DataFrame; of joined files those of the first.
     target : Target
-        What the file was asked to keep.
+        What the file was asked to keep; of joined files the first one.
+    targets : list of Target
+        The targets of joined files, each one once. Of a pipe, those of which chunks were read.
+    version : int
+        Version of the format; of joined files that of the first.
     chunks : list of ChunkInfo
         The chunks, in order.
     damage : list of str
@@ -51,96 +74,219 @@ class Decoder:
     """
 
     def __init__(
-        self, source: str | PathLike[str] | bytes | io.BufferedIOBase | Any, *, damaged: str = "raise"
+        self,
+        source: str | PathLike[str] | bytes | io.BufferedIOBase | Any,
+        *,
+        damaged: str = "raise",
+        limit: int | None = LIMIT,
     ) -> None:
+        self._set_up(damaged, limit)
+        self._file, self._own = opened(source)
+        try:
+            if can_seek(self._file):
+                base = self._file.tell()
+                self._begin(Feed(self._file))
+                self._list(Stored(self._file, base))
+            else:
+                self._begin(Feed(self._file))
+        except BaseException:
+            self.close()
+            raise
+
+    def _set_up(self, damaged: str, limit: int | None) -> None:
         if damaged not in ("raise", "skip"):
             raise ValueError(f"damaged must be 'raise' or 'skip'; got {damaged!r}.")
-        self._file, self._own = _opened(source)
         self._strict = damaged == "raise"
+        self._limit = checked_limit(limit)
         self.damage: list[str] = []
         self.chunks: list[ChunkInfo] = []
         self.n_decoded = 0
         self.n_rows: int | None = None
         self.n_bytes: int | None = None
         self._stored: Stored | None = None
-        self._in_order = False
-        try:
-            self._open()
-        except BaseException:
-            self.close()
-            raise
+        self._listing: Listing | None = None
+        self._scan: Scan | None = None
 
-    def _open(self) -> None:
-        seeks = bool(getattr(self._file, "seekable", lambda: False)())
-        base = self._file.tell() if seeks else 0
-        self._feed = Feed(self._file.read)
-        self._header = read_header(self._feed)
+    def _begin(self, feed: Feed) -> None:
+        self._feed = feed
+        self._headers = Headers()
+        self._header = read_header(feed, self._headers)
         schema = self._header.schema
         self.n_columns = len(schema.kinds)
         self.columns = None if schema.names is None else list(schema.names.values)
-        self.attrs, self.target = schema.attrs, self._header.target
-        with damage("what the chunks share"):
-            self._coder = ChunkDecoder(self._header.shared, schema.coded_types) if self.n_columns else None
-        if not seeks:
-            return
-        self._stored = Stored(self._file, base)
-        self.n_bytes = self._stored.n_bytes
+        self.attrs, self.target, self.version = schema.attrs, self._header.target, self._header.version
+        self.targets = [self.target]
+        self._reader = ChunkReader(self._header)
+        self._row_bytes, self._chunk_bytes = bytes_of_row(self._header), bytes_of_columns(self._header)
+
+    def _list(self, stored: Stored) -> None:
+        self._stored, self.n_bytes = stored, stored.n_bytes
         if self._strict:
-            self.chunks, self._in_order = chunks_by_index(self._stored, self._header)
+            self._listing = list_by_index(stored, self._headers)
         else:
-            self.chunks, self.damage = chunks_by_scan(self._stored, self._header)
+            self._listing = list_by_scan(stored, self._headers)
+            self.damage = list(self._listing.damage)
+        self.chunks = self._listing.chunks
         self.n_rows = sum(chunk.n_rows for chunk in self.chunks)
+        self.targets = _different([member.header.target for member in self._listing.members])
 
-    def _frame(self, chunk: ChunkInfo) -> Frame:
-        assert self._stored is not None
-        try:
-            frame = Frame.parse(self._stored.read_at(chunk.offset, chunk.n_bytes), self._header)
-            if (frame.number, frame.n_rows) != (chunk.number, chunk.n_rows):
-                raise DamagedFile("it is another chunk than the index says")
-        except DamagedFile as error:
-            where = f"chunk {chunk.number} (bytes {chunk.offset} to {chunk.offset + chunk.n_bytes - 1})"
-            raise DamagedFile(f"{where} is damaged: {error}; {HOW_TO_GO_ON}") from error
-        return frame
+    @classmethod
+    def follow(
+        cls,
+        source: str | PathLike[str] | io.BufferedIOBase | Any,
+        *,
+        interval: float = 1.0,
+        stop: Callable[[], bool] | None = None,
+        damaged: str = "raise",
+        limit: int | None = LIMIT,
+    ) -> Iterator[Any]:
+        """Give the chunks of a file that is still written to, or of a pipe, each as soon as its last byte has come.
 
-    def _columns(self, frame: Frame) -> list[np.ndarray]:
-        if self._coder is None:
-            return []
-        self.n_decoded += 1
-        with damage(f"the payload of chunk {frame.number}"):
-            return self._coder.decode(frame.payload, frame.n_rows)
+        Parameters
+        ----------
+        source : path or binary file
+            The file; it may be empty so far.
+        interval : float, default=1.0
+            Seconds between two looks at a file that has nothing new. What comes through a pipe is given at once.
+        stop : callable, default=None
+            Asked, without arguments, whenever there is nothing new, at most `interval` seconds after it was asked
+            before; after True what has come until then is given, and the iteration ends, also within a chunk. None:
+            end when the file is finished, that is when its index has come and nothing is behind it. A pipe ends in any
+            case when its last writer closes it.
+        damaged : {"raise", "skip"}, default="raise"
+            As for a Decoder. A chunk that is not yet whole is waited for.
+        limit : int or None, default=2**33
+            Most bytes of memory that one chunk may take.
+
+        Returns
+        -------
+        tables : iterator of ndarray or DataFrame
+            One per chunk. Closing the iterator closes a file that was given by its path.
+
+        Examples
+        --------
+        >>> import io, numpy as np
+        >>> from hrpursuit.compression import Decoder, Encoder
+        >>> encoder, file = Encoder(lossless=True), io.BytesIO()
+        >>> _ = file.write(encoder.append(np.zeros((3, 2))) + encoder.flush())
+        >>> _ = file.seek(0)
+        >>> tables = Decoder.follow(file, interval=0.01)
+        >>> next(tables).shape
+        (3, 2)
+        """
+        if isinstance(interval, bool) or not isinstance(interval, (int, float)) or not 0 < interval < float("inf"):
+            raise ValueError(f"interval must be a number of seconds above 0; got {interval!r}.")
+        if stop is not None and not callable(stop):
+            raise ValueError(f"stop must be a function without arguments or None; got {stop!r}.")
+        decoder = cls.__new__(cls)
+        decoder._set_up(damaged, limit)
+        decoder._file, decoder._own = opened(source, buffering=0)
+        return decoder._followed(interval, stop)
+
+    def _followed(self, interval: float, stop: Callable[[], bool] | None) -> Iterator[Any]:
+        with self:
+            feed = Growing(self._file, interval, stop or self._is_finished)
+            try:
+                self._begin(feed)
+            except DamagedFile:
+                if feed.was_stopped:
+                    return
+                raise
+            yield from self._tables(self._streamed(), None)
+
+    def _is_finished(self) -> bool:
+        """Whether an index was the last thing to come."""
+        return self._scan is not None and self._scan.is_finished and not self._scan.feed.has_rest
 
     def __iter__(self) -> Iterator[Any]:
-        """Tables, one a chunk, in order."""
-        for frame in self._frames():
+        """Tables, one per chunk, in order."""
+        if self._listing is None:
+            return self._tables(self._streamed(), Budget(self._limit))
+        self._check_room(self.chunks)
+        return self._tables(self._frames(), Budget(self._limit))
+
+    def _tables(self, frames: Iterator[tuple[Member, Frame]], budget: Budget | None) -> Iterator[Any]:
+        """A table for each frame; without a budget for all of them, each has one of its own."""
+        for member, frame in frames:
+            room = budget or Budget(self._limit)
             try:
-                labels, columns = labels_of_frame(frame, self._header), self._columns(frame)
+                labels = member.labels(frame)
+                room.take(self._n_bytes_of(frame) + bytes_of_texts(labels) + self._header.schema.n_bytes)
+                columns = self._columns(frame, member)
             except DamagedFile as error:
                 self._left_out(error)
                 continue
-            yield self._built(columns, labels, frame.n_rows)
+            yield built(self._header.schema, columns, labels, frame.n_rows)
+
+    def _n_bytes_of(self, chunk: Frame | ChunkInfo) -> int:
+        return self._chunk_bytes + chunk.n_rows * self._row_bytes
+
+    def _check_room(self, chunks: Iterable[ChunkInfo]) -> None:
+        """Before anything is decoded."""
+        Budget(self._limit).take(sum(map(self._n_bytes_of, chunks)))
+
+    def _columns(self, frame: Frame, member: Member) -> list[np.ndarray]:
+        self.n_decoded += 1
+        return self._reader_of(member.header).columns(frame)
+
+    def _reader_of(self, header: Header) -> ChunkReader:
+        """What decodes the chunks of a header; kept until another one is asked for."""
+        if not self._reader.reads(header):
+            self._reader = ChunkReader(header)
+        return self._reader
 
     def _left_out(self, error: DamagedFile) -> None:
         if self._strict:
             raise error
         self.damage.append(str(error))
 
-    def _frames(self) -> Iterator[Frame]:
-        return self._streamed() if self._stored is None else map(self._frame, self.chunks)
+    def _frames(self) -> Iterator[tuple[Member, Frame]]:
+        assert self._listing is not None
+        for chunk, member in zip(self.chunks, self._listing.owners, strict=True):
+            yield member, self._frame(chunk, member)
 
-    def _streamed(self) -> Iterator[Frame]:
-        scan = Scan(self._feed, self._header, self._strict)
-        number = 0
-        for _, frame in scan.frames():
-            if frame.number != number:
-                self._left_out(DamagedFile(f"chunk {frame.number} came where {number} was expected"))
-            if frame.number >= number:
-                yield frame
-            number = max(number, frame.number + 1)
-        if scan.index is not None and number < len(scan.index.sizes):
-            self._left_out(DamagedFile(f"chunks from {number} to {len(scan.index.sizes) - 1} are lost"))
+    def _frame(self, chunk: ChunkInfo, member: Member) -> Frame:
+        assert self._stored is not None
+        try:
+            frame = Frame.parse(self._stored.read_at(chunk.offset, chunk.n_bytes), member.header)
+            if (member.n_before + frame.first_row, frame.n_rows) != (chunk.first_row, chunk.n_rows):
+                raise DamagedFile("it is another chunk than the index says")
+        except DamagedFile as error:
+            where = f"bytes {chunk.offset} to {chunk.offset + chunk.n_bytes - 1}"
+            raise DamagedFile(
+                f"the chunk from row {chunk.first_row} on ({where}) is damaged: {error}; {HOW_TO_GO_ON}"
+            ) from error
+        return frame
+
+    def _streamed(self) -> Iterator[tuple[Member, Frame]]:
+        """Chunks as they come, of a source that is read once."""
+        self._scan = scan = Scan(self._feed, self._headers, self._strict)
+        member: Member | None = Member(self._header)
+        n_before = row = 0
+        for offset, block in scan.blocks():
+            try:
+                if isinstance(block, Header):
+                    n_before, row, member = n_before + row, 0, None
+                    member = Member.joined(self._header, block, offset, n_before)
+                    self.targets = _different([*self.targets, block.target])
+                elif member is None:
+                    continue  # it was said why
+                elif isinstance(block, Index):
+                    if block.stop_row > row:
+                        raise DamagedFile(f"{rows_in_words(member, row, block.stop_row)} are lost")
+                elif block.first_row < row:
+                    raise DamagedFile(f"{rows_in_words(member, block.first_row, block.stop_row)} are there twice")
+                elif block.first_row > row:
+                    raise DamagedFile(f"{rows_in_words(member, row, block.first_row)} are lost")
+            except DamagedFile as error:
+                self._left_out(error)
+            if member is not None and not isinstance(block, Header):
+                if isinstance(block, Frame) and block.first_row >= row:
+                    yield member, block
+                row = max(row, block.stop_row)
         self.damage += scan.damage
 
-    def read(self, start: Any = None, stop: Any = None) -> Any:
+    def read(self, start: Any = None, stop: Any = None, *, columns: Sequence[str | int] | None = None) -> Any:
         """Give the rows whose label lies from `start` to `stop`, both included; decodes only the chunks they are in.
 
         Parameters
@@ -150,55 +296,77 @@ class Decoder:
             what they name: `stop="2017-10-05"` includes that whole day. None: from the beginning.
         stop : label, default=None
             As `start`. None: to the end.
+        columns : sequence of str or int, default=None
+            Names of the columns to give, numbers for an array, in this order. None: all. Memory is taken for these
+            alone; time is not saved, since the columns of a chunk are decoded together.
 
         Returns
         -------
         table : ndarray or DataFrame
             The rows, in order.
         """
-        if self._stored is None:
+        places = None if columns is None else self.places_of(columns)
+        if self._listing is None:
             raise ValueError("rows of a range need a file that can seek; of a pipe, iterate over the chunks.")
-        schema = self._header.schema
-        bounds = Bounds(schema.labels, start, stop)
-        blocks, labels, n_rows = [], [], 0
-        for chunk in self.chunks:
-            if self._in_order and bounds.misses(chunk.first, chunk.last):
-                continue
+        bounds = Bounds(self._header.schema.labels, start, stop)
+        skips = self._listing.in_order
+        wanted = [
+            (chunk, member)
+            for chunk, member in zip(self.chunks, self._listing.owners, strict=True)
+            if not (skips and bounds.misses(chunk.first, chunk.last))
+        ]
+        if skips or (start is None and stop is None):  # otherwise only their labels tell which are wanted
+            self._check_room(chunk for chunk, _ in wanted)
+        blocks, labels, n_rows, budget = [], [], 0, Budget(self._limit)
+        for chunk, member in wanted:
             try:
-                frame = self._frame(chunk)
-                here = labels_of_frame(frame, self._header)
+                frame = self._frame(chunk, member)
+                here = member.labels(frame)
                 keep = bounds.mask(here)
                 if not keep.any():
                     continue
-                columns = self._columns(frame)
+                budget.take(self._n_bytes_of(frame) + bytes_of_texts(here))
+                block = self._columns(frame, member)
             except DamagedFile as error:
                 self._left_out(error)
                 continue
+            if places is not None:
+                block = [block[place] for place in places]
             if not keep.all():
-                columns = [column[keep] for column in columns]
+                block = [column[keep] for column in block]
                 here = (
                     [label for label, kept in zip(here, keep, strict=True) if kept]
                     if isinstance(here, list)
                     else here[keep]
                 )
-            blocks.append(columns)
+            blocks.append(block)
             labels.append(here)
             n_rows += int(keep.sum())
-        return self._joined(blocks, labels, n_rows)
+        schema = self._header.schema if places is None else self._header.schema.take(places)
+        return joined(schema, blocks, labels, n_rows)
 
-    def _built(self, columns: list[np.ndarray], labels: Labels, n_rows: int) -> Any:
-        with damage("the table"):  # labels may be times that pandas does not know
-            return self._header.schema.build(columns, labels, n_rows)
+    def places_of(self, columns: Sequence[str | int]) -> list[int]:
+        """Find columns.
 
-    def _joined(self, blocks: list[list[np.ndarray]], labels: list[Labels], n_rows: int) -> Any:
-        schema = self._header.schema
-        if not blocks:
-            none = [np.empty(0, dtype) for dtype in schema.coded_types]
-            return self._built(none, schema.labels.decode(b"", 0, 0), 0)
-        columns = [np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*blocks, strict=True)]
-        if isinstance(labels[0], list):
-            return self._built(columns, [label for part in labels for label in part], n_rows)
-        return self._built(columns, np.concatenate(labels), n_rows)
+        Parameters
+        ----------
+        columns : sequence of str or int
+            Names of columns; numbers for an array.
+
+        Returns
+        -------
+        places : list of int
+            Where they stand in the table, from 0, in the order of `columns`. Raises ValueError if one is not there.
+        """
+        if isinstance(columns, (str, bytes)):
+            raise ValueError(f"columns must be a list of columns; got {columns!r}: give [{columns!r}].")
+        lookup, places = Lookup(self._header.schema.columns), []
+        for key in columns:
+            found = lookup.exactly(key)
+            if not found:
+                raise lookup.missing(key, "columns")
+            places += found
+        return places
 
     def close(self) -> None:
         """Close the file if it was opened here."""
@@ -214,12 +382,6 @@ class Decoder:
         self.close()
 
 
-def _opened(source: Any) -> tuple[Any, bool]:
-    """A binary file to read from, and whether it is ours to close."""
-    if isinstance(source, (bytes, bytearray, memoryview)):
-        return io.BytesIO(source), True
-    if isinstance(source, (str, PathLike)):
-        return Path(source).open("rb"), True
-    if hasattr(source, "read"):
-        return source, False
-    raise TypeError(f"source must be a path, bytes or a binary file; got {type(source).__name__}.")
+def _different(targets: list[Target]) -> list[Target]:
+    """Each one once. Headers share a target with a bound for each of many columns, so equal objects come first."""
+    return list(dict.fromkeys({id(target): target for target in targets}.values()))

@@ -16,8 +16,8 @@ rows that use it outliers. Certified is not proved: with very few samples a wron
 as sparse as the right one, and pass. Atoms whose codes are all zero, as they belong to dead features, are left out.
 """
 
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from dataclasses import dataclass, field, fields, replace
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,31 +39,43 @@ _SELDOM = 20
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Certificate:
-    """What the check of a dictionary against rows found; true in a condition when all three conditions hold.
+    """Whether a dictionary is certified sparse on samples, and what the check found.
+
+    `bool(certificate)` says whether it is certified, printing it says why or why not. Certificates can be compared
+    with `==` and hashed. Four conditions are checked:
+
+    1. Every code column has enough exact zeros and enough other codes.
+    2. No pair of atoms can be turned in its plane (of a complete dictionary: no atom can be moved along another) such
+       that the l1 norm of the codes falls.
+    3. No pair of atoms shares more zeros than independent atoms would, as mixed atoms do.
+    4. Of a complete dictionary: no atom can be moved along a seldom used one without loss of zeros.
 
     Attributes
     ----------
     n_rows : int
-        Rows that were looked at: those with a code, and where there are zeros, with a zero.
+        Number of samples that were checked: those with a nonzero code and, if there are zeros, with a zero code. 0 if
+        nothing was checked.
     n_features : int
-        Atoms that were looked at, those without any code left out.
+        Number of atoms that were checked. Atoms whose codes are all zero are left out.
     zero_level : float
         Magnitude below which the code of a unit atom counts as zero.
     fewest_zeros : int
-        Zeros of the code column that has the fewest, less those that the density of codes near zero explains. Needed:
-        `n_features`, and at least 20.
+        Number of zeros in the code column with the fewest zeros, minus those that the density of codes near zero
+        explains. Required: `n_features`, and at least 20.
     fewest_nonzeros : int
-        Other codes of the column that has the fewest. Needed: 5.
+        Number of nonzero codes in the column with the fewest. Required: 5.
     n_outliers : int
-        Rows without any zero, beyond those that chance explains. Allowed: 7% of all rows.
+        Number of samples without a zero code, beyond those that chance explains. Allowed: 7% of all samples.
+    reason : str
+        Why nothing was checked, if nothing was.
     unstationary : array of shape (n_pairs, 2)
         Pairs of atoms that break the second condition.
     entangled : array of shape (n_pairs, 2)
         Pairs of atoms that break the third condition.
     ambiguous : array of shape (n_pairs, 2)
-        Pairs of atoms that break the fourth condition: the first can be moved along the second.
+        Pairs of atoms that break the fourth condition: the first atom can be moved along the second.
     """
 
     n_rows: int
@@ -72,9 +84,10 @@ class Certificate:
     fewest_zeros: int
     fewest_nonzeros: int = 0
     n_outliers: int = 0
-    unstationary: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
-    entangled: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
-    ambiguous: Pairs = field(default_factory=lambda: _NO_PAIRS, repr=False)
+    reason: str = ""
+    unstationary: Annotated[Pairs, None, 2] = field(default_factory=lambda: _NO_PAIRS, repr=False)
+    entangled: Annotated[Pairs, None, 2] = field(default_factory=lambda: _NO_PAIRS, repr=False)
+    ambiguous: Annotated[Pairs, None, 2] = field(default_factory=lambda: _NO_PAIRS, repr=False)
 
     @property
     def has_zeros(self) -> bool:
@@ -87,6 +100,17 @@ class Certificate:
     @property
     def failing_pairs(self) -> Pairs:
         return np.unique(np.concatenate([self.unstationary, self.entangled]), axis=0)
+
+    def _key(self) -> tuple[Any, ...]:
+        return tuple(getattr(self, one.name) for one in fields(self)[:-3]) + tuple(
+            pairs.tobytes() for pairs in (self.unstationary, self.entangled, self.ambiguous)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self._key() == other._key() if isinstance(other, Certificate) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self._key())
 
     def reordered(self, order: NDArray[np.intp]) -> "Certificate":
         """Of the same atoms in another order: the new atom k is the old atom order[k]."""
@@ -114,7 +138,7 @@ class Certificate:
                 f"{self.n_features} needed"
             )
         if self.n_rows == 0:
-            return "not certified: no rows were checked"
+            return f"not certified: {self.reason or 'nothing was checked'}"
         if not self.has_zeros:
             return (
                 f"not certified: a code column has {self.fewest_zeros} zeros in {self.n_rows} rows, "
@@ -131,17 +155,21 @@ class Certificate:
                 "chance explains: outliers, or an atom is missing"
             )
         found = {
-            "could be turned to a lower l1 norm": self.unstationary,
-            "share too many zeros": self.entangled,
-            "are told apart by too few rows": self.ambiguous,
+            "with a lower l1 norm when turned": self.unstationary,
+            "with too many common zeros": self.entangled,
+            "told apart by too few rows": self.ambiguous,
         }
-        failing = ", ".join(f"{len(pairs)} pairs of atoms {what}" for what, pairs in found.items() if len(pairs))
+        failing = ", ".join(f"{_pairs(len(pairs))} of atoms {what}" for what, pairs in found.items() if len(pairs))
         return f"not certified on {self.n_rows} rows: {failing}"
 
 
-def unchecked(n_features: int) -> Certificate:
-    """What stands for a certificate where there was nothing to check."""
-    return Certificate(0, n_features, 0.0, 0)
+def _pairs(n: int) -> str:
+    return "1 pair" if n == 1 else f"{n} pairs"
+
+
+def unchecked(n_features: int, reason: str = "") -> Certificate:
+    """What stands for a certificate where nothing was checked, for this reason."""
+    return Certificate(0, n_features, 0.0, 0, reason=reason)
 
 
 def zeros_block(X: Array, B: Array, zero: ZeroLevel, norms: Array) -> tuple[int, Array, Array]:
@@ -263,9 +291,10 @@ def _conclude(
     m, n = float(sums[0]), len(alive)
     z = -float(ndtri(_FALSE_ALARM / max(1, n * (n - 1) // 2)))
     args: list[Any] = [m, *(np.asarray(item, dtype=np.float64) for item in sums[1:]), zeros, orthogonal, z]
-    *flags, n_outliers = failing_pairs(*args)
+    flags = np.zeros((2, n, n), np.bool_)
+    n_outliers = failing_pairs(*args, *flags)
     pairs = [alive[np.argwhere(flag)] if flag.any() else _NO_PAIRS for flag in flags]
-    return Certificate(int(m), n, zero_level, fewest, int(m - zeros.max()), int(n_outliers), *pairs)
+    return Certificate(int(m), n, zero_level, fewest, int(m - zeros.max()), int(n_outliers), "", *pairs)
 
 
 def has_exact_atom(X: Array, w: Array, levels: Array) -> bool:

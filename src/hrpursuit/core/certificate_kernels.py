@@ -1,21 +1,31 @@
-"""Compiled sums over codes that the certificate is made of."""
+"""Compiled sums over codes that the certificate is made of.
+
+The kernels write to arrays that they are given, and matrix products are left to numpy: to compile these takes longer
+than to compile the rest.
+"""
+
+from typing import Any
 
 import numpy as np
 
 from hrpursuit.compiled import kernel
+from hrpursuit.core.protocols import Array
 
 f4 = np.float32
 
 
-@kernel(nogil=True, error_model="numpy")
-def count_zeros(S, levels, norms):
+def count_zeros(S: Array, levels: Array, norms: Array) -> tuple[int, Array, Array]:
     """Rows that are not zero; of these the zeros of each column, and the codes of one to three zero levels.
 
     A code is zero up to `levels` of its row times `norms` of its column.
     """
+    zeros, near = np.zeros((2, S.shape[1]))
+    return _count_zeros(S, levels, norms, zeros, near), zeros, near
+
+
+@kernel(nogil=True, error_model="numpy")
+def _count_zeros(S, levels, norms, zeros, near):
     m, n = S.shape
-    zeros = np.zeros(n)
-    near = np.zeros(n)
     n_live = 0
     for r in range(m):
         level = levels[r]
@@ -31,22 +41,30 @@ def count_zeros(S, levels, norms):
                 size = abs(S[r, j])
                 zeros[j] += 1.0 if size <= limit else 0.0
                 near[j] += 1.0 if limit < size <= 3 * limit else 0.0
-    return n_live, zeros, near
+    return n_live
 
 
-@kernel(nogil=True, error_model="numpy")
-def pair_sums(S, levels, norms):
+def pair_sums(S: Array, levels: Array, norms: Array) -> tuple[Any, ...]:
     """Sums over the rows that have a zero and are not zero, with the codes of each row divided by their norm: the
     number of rows; sgn(s_i) s_j; |s_j| where s_i = 0; common zeros; s_i s_j; |s_i|. Then, for the rows without any
     zero, their number and sgn(s_i) s_j.
     """
     m, n = S.shape
-    zero = np.empty((m, n), f4)
-    code = np.empty((m, n), f4)
-    sign = np.empty((m, n), f4)
-    size = np.empty((m, n), f4)
-    k = 0  # rows with a zero come first
-    last = m  # rows without one stand at the end
+    parts, l1 = np.empty((4, m, n), f4), np.zeros(n)
+    k, last = _split(S, levels, norms, parts, l1)
+    zero, code, sign, size = parts[:, :k]
+    signed_without = parts[2, last:].T @ parts[1, last:]
+    return k, sign.T @ code, zero.T @ size, zero.T @ zero, code.T @ code, l1, m - last, signed_without
+
+
+@kernel(nogil=True, error_model="numpy")
+def _split(S, levels, norms, parts, l1):
+    """Write zeros (as 1), codes, their signs and magnitudes, those of rows with a zero from the top on, those of rows
+    without from the bottom; and add up the magnitudes of the former. Returns where the ones end and the others begin.
+    """
+    m, n = S.shape
+    k = 0
+    last = m
     for r in range(m):
         n_zeros = 0
         square = 0.0
@@ -66,26 +84,22 @@ def pair_sums(S, levels, norms):
         for j in range(n):
             value = S[r, j] / norms[j]
             is_zero = abs(value) <= levels[r]
-            zero[place, j] = f4(1) if is_zero else f4(0)
-            sign[place, j] = f4(0) if is_zero else (f4(1) if value > 0 else f4(-1))
-            code[place, j] = value * scale
-            size[place, j] = abs(code[place, j])
-    l1 = np.zeros(n)
-    for r in range(k):
-        for j in range(n):
-            l1[j] += size[r, j]
-    zero = zero[:k]
-    signed = np.dot(sign[:k].T, code[:k])
-    signed_without = np.dot(sign[last:].T, code[last:])
-    products = np.dot(code[:k].T, code[:k])
-    return k, signed, np.dot(zero.T, size[:k]), np.dot(zero.T, zero), products, l1, m - last, signed_without
+            scaled = f4(value * scale)
+            parts[0, place, j] = f4(1) if is_zero else f4(0)
+            parts[1, place, j] = scaled
+            parts[2, place, j] = f4(0) if is_zero else (f4(1) if value > 0 else f4(-1))
+            parts[3, place, j] = abs(scaled)
+            l1[j] += abs(scaled) if n_zeros > 0 else f4(0)
+    return k, last
 
 
 @kernel(nogil=True, error_model="numpy")
-def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_without, zeros, orthogonal, z):
-    """Pairs of columns that are not stationary, and that share more zeros than chance explains, as two matrices of
-    flags; and the number of rows without any zero that are outliers. z is the quantile of the normal distribution that
-    is left to chance.
+def failing_pairs(
+    m, signed, dead, common, products, l1, n_without, signed_without, zeros, orthogonal, z, unstationary, entangled
+):
+    """Flag the pairs of columns that are not stationary, and those that share more zeros than chance explains, in two
+    matrices of flags; returns the number of rows without any zero that are outliers. z is the quantile of the normal
+    distribution that is left to chance.
 
     The bound on common zeros is a quantile of the hypergeometric distribution, by its spread and its skew. Rows without
     any zero count as far as independent columns with so many zeros would bring them along; the rest are outliers.
@@ -99,8 +113,6 @@ def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_witho
         total = m / max(1 - without, 0.2)
     expected = 2 * (total - m) + 5
     weight = 1.0 if n_without <= expected else 0.0
-    unstationary = np.zeros((n, n), np.bool_)
-    entangled = np.zeros((n, n), np.bool_)
     for i in range(n):
         p = zeros[i] / total
         for j in range(n):
@@ -118,4 +130,4 @@ def failing_pairs(m, signed, dead, common, products, l1, n_without, signed_witho
                 skew = max((1 - 2 * p) * (1 - 2 * q), 0.0)
                 chance = z * np.sqrt(total * p * (1 - p) * q * (1 - q)) + skew * (z * z - 1) / 6 + 0.5
                 entangled[i, j] = common[i, j] - total * p * q > chance
-    return unstationary, entangled, 0.0 if n_without <= expected else n_without - (total - m)
+    return 0.0 if n_without <= expected else n_without - (total - m)

@@ -110,7 +110,8 @@ class Densities:
         sub = self.is_sub_gaussian[:, None]
         ratios = np.where(sub, SUB_GAUSSIAN.score_ratio(weights_sub), SUPER_GAUSSIAN.score_ratio(weights))
         ratios[self.is_dead] = 0
-        return ratios[:, :-1].astype(np.float32), (np.diff(ratios, axis=1) / np.diff(EDGES)).astype(np.float32)
+        slopes = np.diff(ratios, axis=1) / np.diff(EDGES)
+        return ratios[:, :-1].astype(np.float32, order="C"), slopes.astype(np.float32, order="C")  # as kernels expect
 
     def smoothed(self, counts: Array) -> "Densities":
         """With the density of the score tanh for all columns that are not sub-Gaussian."""

@@ -44,11 +44,16 @@ def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
         Mean over the atoms of the l1 norm of their codes over the rms: .8 for Gaussian codes, less for sparse ones.
     """
     n = W.shape[0]
-    S = np.empty((n_batch, n), f4)
-    P = np.empty((n_batch, n), f4)
-    A = np.empty((n, n), f4)
-    V = np.empty((n, n), f4)
-    leading = np.full(n, f4(1 / np.sqrt(n)))  # direction of the largest singular value of W, about
+    codes = np.empty((2, n_batch, n), f4)
+    S = codes[0]
+    P = codes[1]
+    squares = np.empty((2, n, n), f4)
+    A = squares[0]
+    V = squares[1]
+    columns = np.empty((1, 3, n), f4)
+    leading = columns[0, 0]  # direction of the largest singular value of W, about
+    for i in range(n):
+        leading[i] = 1 / np.sqrt(n)
     for k in range(len(offsets)):
         np.dot(X_twice[offsets[k] : offsets[k] + n_batch], W.T, S)
         if softening < 0:
@@ -87,7 +92,7 @@ def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
             for j in range(n):
                 W[i, j] += V[i, j]
         np.dot(W, W.T, A)
-        square = _largest_eigenvalue(A, leading)
+        square = _largest_eigenvalue(A, leading, columns[0, 1])
         n_rounds = 1
         if square > LARGEST:  # all atoms turn in one plane, too far for a Newton-Schulz step
             shrink = np.sqrt(1 / square)
@@ -107,31 +112,35 @@ def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
             for i in range(n):
                 for j in range(n):
                     W[i, j] = V[i, j]
-    return _order(S)
+    return _order(S, columns[0, 0], columns[0, 1], columns[0, 2])
 
 
-@njit(fastmath=True, nogil=True, error_model="numpy")
-def _largest_eigenvalue(A, v):
+@njit(fastmath=True, inline="always", error_model="numpy")
+def _largest_eigenvalue(A, v, u):
     """Of a positive matrix, by three power iterations from the unit vector v, which they turn."""
-    n = len(v)
     size = f4(0)
     for _ in range(3):
-        u = np.dot(A, v)
         size = f4(0)
-        for i in range(n):
-            size += u[i] * u[i]
+        for i in range(len(v)):
+            product = f4(0)
+            for j in range(len(v)):
+                product += A[i, j] * v[j]
+            u[i] = product
+            size += product * product
         size = np.sqrt(size)
-        for i in range(n):
+        for i in range(len(v)):
             v[i] = u[i] / (size + f4(1e-30))
     return size
 
 
-@njit(fastmath=True, nogil=True, error_model="numpy")
-def _order(S):
+@njit(fastmath=True, inline="always", error_model="numpy")
+def _order(S, square, total, count):
+    """What `descend` returns; the others are room for sums of columns."""
     m, n = S.shape
-    square = np.zeros(n, f4)
-    total = np.zeros(n, f4)
-    count = np.zeros(n)
+    for i in range(n):
+        square[i] = 0
+        total[i] = 0
+        count[i] = 0
     for r in range(m):
         for i in range(n):
             square[i] += S[r, i] * S[r, i]
@@ -143,5 +152,10 @@ def _order(S):
         square[i] = SMALL * SMALL * mean
     for r in range(m):
         for i in range(n):
-            count[i] += 1.0 if S[r, i] * S[r, i] < square[i] else 0.0
-    return count.min() / m, count.max() / m, flatness
+            count[i] += f4(1) if S[r, i] * S[r, i] < square[i] else f4(0)
+    fewest = count[0]
+    most = count[0]
+    for i in range(n):
+        fewest = min(fewest, count[i])
+        most = max(most, count[i])
+    return fewest / m, most / m, flatness

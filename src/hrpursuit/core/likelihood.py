@@ -69,11 +69,11 @@ def log_likelihoods(rows: Rows, sample: Array, encoders: list[Array]) -> list[fl
 
     The units of the code columns are those of the `sample` of the rows. -inf for an encoder without an inverse.
     """
-    fitted = _densities_of(rows, sample, encoders)
+    fitted = densities_of(rows, sample, encoders)
     return [_value(B, densities) for B, densities in zip(encoders, fitted, strict=True)]
 
 
-def _densities_of(rows: Rows, sample: Array, encoders: list[Array]) -> list[Densities]:
+def densities_of(rows: Rows, sample: Array, encoders: list[Array]) -> list[Densities]:
     n = rows.n_samples or len(sample)
     units = [column_units(sample @ B.T) for B in encoders]
     scaled = np.stack([_scaled(B, unit) for B, unit in zip(encoders, units, strict=True)])

@@ -24,6 +24,7 @@ from hrpursuit.compiled import kernel
 _FAINT = 1e-6  # squared norm below which what is left of a unit atom counts as nothing
 _CLOSED = 1e300  # gate of an atom that cannot be taken: it is in the set already, or barred
 _GAIN = 1e-10  # share of the squared norm of the row: an exchange that gains less is not made
+_NONE = np.int64(-1)  # no atom; numba would compile what is called with a plain -1 or 0 once more for the constant
 _EXACT = 1e-26  # share of the squared norm of the row: codes with a smaller squared error are not searched again
 
 
@@ -108,7 +109,7 @@ def _take_greedily(G, b, left, gate, swept, atoms, n_inside, n_nonzero, room):
     """
     gained = 0.0
     while n_inside < n_nonzero:
-        best = -1
+        best = _NONE
         most = 0.0
         for k in range(len(b)):
             if left[k] > gate[k] and b[k] * b[k] > most * left[k]:
@@ -150,7 +151,7 @@ def _exchange(G, b, left, gate, swept, atoms, n_inside, least, n_exchanges, room
         gain = room[new]
         if not gain > least:
             break
-        old = -1
+        old = _NONE
         fewest = np.inf  # lost by taking out one atom of the set for the new one
         for s in range(n_inside):
             inverse = 1.0 / swept[s, atoms[s]]
@@ -295,7 +296,7 @@ def code_rows(X, observed, W, products, S, errors, n_nonzero, is_greedy, n_excha
                 norm += X[r, f] * X[r, f]
         if errors[r] <= _EXACT * norm:
             continue
-        n_inside = 0
+        n_inside = np.int64(0)
         for i in range(n):
             b[i] = products[r, i]
             left[i] = G[i, i]

@@ -10,20 +10,20 @@ class HRPOptions:
     Parameters
     ----------
     look_every : int or None, default=None
-        Steps of the search between two looks at the order of the codes, at the start; None means 16 up to 32 features,
-        else 8.
+        Number of steps, at the start of the search, after which it looks whether the codes are sparse enough to be
+        polished. None means 16 up to 32 features, else 8.
     rows_per_feature : (int, int), default=(10, 20)
-        Size of the working sample, and its size once `patience[0]` steps have brought no success.
+        Number of samples per feature in the working sample at the start, and after `patience[0]` steps without success.
     patience : (int, int or None, int or None), default=(150, None, None)
-        Steps of the search on the first working sample; in all if no exact atom is found (None: 1000 up to 100
-        features, then fewer, at least 300; 800 at the most where more than 32 features have nine rows each); in all if
-        one is (None: 100000 / n_features, from 3000 to 10000).
+        Maximum number of steps of the search: on the first working sample; in total if no exact atom is found (None:
+        1000 up to 100 features, then fewer, but at least 300; with more than 32 features and at least nine rows per
+        feature at most 800); in total if an exact atom is found (None: 100000 / n_features, but 3000 to 10000).
     alternations : int, default=50
-        Most alternations of codes and dictionary over all rows with `n_nonzero_coefs`.
+        Maximum number of alternations between codes and dictionary over all samples, with `n_nonzero_coefs`.
     gap_rounds : int, default=100
-        Most rounds of codes and dictionary, in turn, with `n_nonzero_coefs` on data with gaps.
+        Maximum number of alternations between codes and dictionary, with `n_nonzero_coefs` on samples with gaps.
     free_rounds : int, default=60
-        Most rounds of codes and atoms, in turn, with `n_nonzero_coefs` and a complete dictionary.
+        Maximum number of alternations between codes and atoms, with `n_nonzero_coefs` and `dictionary="complete"`.
     """
 
     look_every: int | None = None

@@ -1,4 +1,4 @@
-"""Hard threshold and Procrustes in turn: the finish for noisy data, and for a fixed number of nonzeros a row."""
+"""Hard threshold and Procrustes in turn: the finish for noisy data, and for a fixed number of nonzeros per row."""
 
 from typing import Any
 

@@ -2,28 +2,67 @@
 returns.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[Any]
-Where = Callable[[Array], Array]  # a condition on rows: block to one bool a row
+Where = Callable[[Array], Array]  # a condition on rows: block to one bool per row
 
 
+class Watcher(Protocol):
+    """Told of each pass over rows that are not in memory."""
+
+    def begin(self, name: str, n_rows: int | None) -> None:
+        """A pass begins, over so many rows where that is known."""
+        ...
+
+    def advance(self, n_rows: int) -> None:
+        """So many more rows are done."""
+        ...
+
+    def end(self) -> None:
+        """The pass is over, or was given up."""
+        ...
+
+
+@runtime_checkable
 class Rows(Protocol):
-    """A source of samples, one a row, that is read in blocks.
+    """A source of samples, one per row, that is read in blocks.
 
     Every pass of a solver needs only sums over blocks of small (features x features) arrays, so memory, disk and
-    cluster share every solver. `n_samples` may be None until the rows have been counted. Kernels and conditions must be
-    picklable, and may not keep a block: its memory is used again.
+    cluster share every solver. Kernels and conditions must be picklable, and may not keep a block: its memory is used
+    again. A class that derives from this one has the defaults below.
+
+    Attributes
+    ----------
+    n_samples : int or None
+        None until the rows have been counted.
+    n_features : int
+    dtype : dtype
+        float32 or float64.
+    name : str
+        What a message calls the rows.
+    feature_names : sequence of str or None
+    is_checked : bool
+        Whether it is known that all entries are finite, or gaps where these are taken.
+    watcher : Watcher or None
+        Told how far each pass has come, where rows are not in memory.
     """
 
     n_samples: int | None
     n_features: int
     dtype: np.dtype[Any]
+    name: str = "X"
+    feature_names: Sequence[str] | None = None
+    is_checked: bool = False
+    watcher: Watcher | None = None
+
+    def __str__(self) -> str:
+        return self.name
 
     def blocks(self) -> Iterator[Array]:
         """Yield arrays of shape (b, n_features), in order."""
@@ -77,23 +116,23 @@ class Manifold(Protocol):
 
 @dataclass(frozen=True)
 class Iterate:
-    """What a callback sees.
+    """What the `callback` of a fit is called with.
 
     Attributes
     ----------
     stage : str
         Name of the stage that is running.
     n_iter : int
-        Iterations (of the search: steps) of this stage so far.
+        Number of iterations of this stage so far; of the search, number of steps.
     components : array of shape (n_atoms, n_features)
-        The present dictionary, one atom a row.
+        The current dictionary, one atom per row.
     value : float
-        Objective of this stage per sample at `components`; for the search the l1 norm of the working sample per row,
-        for maximum likelihood minus the log-likelihood.
+        Objective of this stage at `components`, per sample: in the search the l1 norm of the codes on the working
+        sample, in maximum likelihood minus the log-likelihood.
     step : float
-        Size of the last step, in the unit of the stage's stopping rule; NaN where a stage has no such rule.
+        Size of the last step, in the unit of the stopping rule of the stage; NaN if the stage has none.
     max_iter : int
-        Iterations that the stage makes at the most.
+        Maximum number of iterations of the stage.
     """
 
     stage: str

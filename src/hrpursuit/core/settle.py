@@ -82,7 +82,8 @@ def settle_complete(X: Array, B: Array, levels: Array, n_repairs: int = 20) -> t
     """Polish the rows of the encoding matrix B (codes X B^T), each by itself, and check the certificate of a complete
     dictionary; where a code column can be moved along another to more zeros it is, up to `n_repairs` times.
     """
-    B = polish_free(X, B, float(levels.mean()))
+    level = float(levels.mean())
+    B, repair = polish_free(X, B, level), 0
     for repair in range(n_repairs + 1):
         S, norms = X @ B.T, np.linalg.norm(B, axis=1)
         certificate = certify_codes(S, levels, norms, orthogonal=False)
@@ -92,6 +93,11 @@ def settle_complete(X: Array, B: Array, levels: Array, n_repairs: int = 20) -> t
         if moved is None:
             break
         B = moved
+    if repair and certificate.has_zeros:  # a move is as exact as the zeros that it was found by
+        polished = polish_free(X, B, level, start=1e-6)
+        checked = certify_codes(X @ polished.T, levels, np.linalg.norm(polished, axis=1), orthogonal=False)
+        if checked or not certificate:
+            return polished, checked
     return B, certificate
 
 

@@ -20,7 +20,7 @@ def two_stages_on_sphere(
     n_rounds: int = 2,
     callback: Callback | None = None,
 ) -> Array:
-    """Stage One and Stage Two from each row of `starts`; returns the unit vectors that they reach, one a row."""
+    """Stage One and Stage Two from each row of `starts`; returns the unit vectors that they reach, one per row."""
     sphere = Sphere()
     reached = gpm(rows, starts, manifold=sphere, max_iter=max_iter, tol=tol, callback=callback).components
     return tangent_descent(
@@ -29,7 +29,7 @@ def two_stages_on_sphere(
 
 
 def random_on_sphere(n_points: int, n_features: int, rng: np.random.Generator) -> Array:
-    """Uniform points of the unit sphere, one a row."""
+    """Uniform points of the unit sphere, one per row."""
     return np.asarray(Sphere().project(rng.standard_normal((n_points, n_features))))
 
 

@@ -1,12 +1,14 @@
-"""Threads that share the tasks of a round of a sweep."""
+"""Threads that share the tasks of a round of a sweep, or take whole calls in turn."""
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from itertools import pairwise
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Self, TypeVar
 
 Span = tuple[int, int]
+Result = TypeVar("Result")
 
 
 class Team:
@@ -35,3 +37,30 @@ class Team:
     ) -> None:
         if self._pool is not None:
             self._pool.shutdown()
+
+
+def in_order(
+    calls: Iterable[Callable[[], Result]], n_threads: int, cancel: Callable[[], None] | None = None
+) -> Generator[Result, None, None]:
+    """Results of calls in their order, of which `n_threads` run at a time and as many others wait or are done.
+
+    When the iterator ends, is closed, or is left by an exception (Ctrl-C too), it waits for the calls that still run;
+    `cancel` is called before, and may ask these to come to an end.
+    """
+    if n_threads == 1:
+        for call in calls:
+            yield call()
+        return
+    running: deque[Future[Result]] = deque()
+    pool = ThreadPoolExecutor(n_threads)
+    try:
+        for call in calls:
+            if len(running) == 2 * n_threads:
+                yield running.popleft().result()
+            running.append(pool.submit(call))
+        while running:
+            yield running.popleft().result()
+    finally:
+        if cancel is not None:
+            cancel()
+        pool.shutdown(wait=True, cancel_futures=True)

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from scipy.signal import lfilter
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
 
 from hrpursuit.rows.optional import needed
+from hrpursuit.validation import Interval, validate_params
 
 CITY = 14.0  # kilometres across
 #: Everything but events, gains and noise adds up in the square root of the concentration, where the readings of a city
@@ -150,7 +150,7 @@ def make_sensor_network(
     Parameters
     ----------
     n_hours : int, default=744
-        Rows of the table, one an hour.
+        Rows of the table, one per hour.
     n_sensors : int, default=56
         Columns of the table.
     noise : float, default=0.5

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.compiled import announced
+from hrpursuit.core.team import in_order
 from hrpursuit.denoising.channels import across_channels
 from hrpursuit.denoising.grouped import denoise_in_groups
 from hrpursuit.denoising.images import LARGEST_PATCH, SMALLEST_PATCH, check_images, spread, store
@@ -20,7 +20,7 @@ from hrpursuit.denoising.options import check_patch_size, check_run, check_sigma
 from hrpursuit.denoising.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
 from hrpursuit.denoising.plain import denoise_patches
 from hrpursuit.denoising.poisson import Anscombe
-from hrpursuit.denoising.tiles import Blend, Tile, in_order, tiles
+from hrpursuit.denoising.tiles import Blend, Tile, tiles
 
 Values = NDArray[np.float64]
 Planes = NDArray[np.float32]
@@ -242,11 +242,10 @@ def _sampled_patches(task: _Task) -> Planes:
 def _compile(mode: str) -> None:
     """Run the kernels of a mode once on next to nothing; later processes read them from the disk."""
     planes = np.random.default_rng(0).standard_normal((1, 24, 24)).astype(np.float32)
-    with announced("the kernels of denoising", "some seconds"):
-        if mode == "best":
-            denoise_in_groups(planes, 1.0, 8, 0)
-        else:
-            denoise_patches(planes, 1.0, 8, 0)
+    if mode == "best":
+        denoise_in_groups(planes, 1.0, 8, 0)
+    else:
+        denoise_patches(planes, 1.0, 8, 0)
 
 
 def _check_noise(mode: Any, noise: Any, gain: Any) -> None:

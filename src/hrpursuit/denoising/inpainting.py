@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.compiled import announced
 from hrpursuit.denoising.channels import across_channels
 from hrpursuit.denoising.denoise import denoise
 from hrpursuit.denoising.filling import Filler, Missing
@@ -119,7 +118,7 @@ def _fill(
     n_threads: int,
     progress: Callable[[int, int], object] | None,
 ) -> None:
-    """One image, channels first. Large ones are converted a channel at a time, as double takes eight bytes a pixel."""
+    """One image, channels first. Large ones are converted channel by channel, as double takes eight bytes per pixel."""
     out[...] = pixels
     middle, unit = _mean_and_spread(pixels, missing)
     planes = np.zeros(pixels.shape, np.float32)
@@ -206,5 +205,4 @@ def _check_observed(gaps: Missing) -> None:
 def _compile() -> None:
     """Run the kernels once on next to nothing; later processes read them from the disk."""
     planes = np.random.default_rng(0).standard_normal((1, 12, 12)).astype(np.float32)
-    with announced("the kernels of inpainting", "some seconds"):
-        Filler(4, True, 0.0, 0, 1).fill(planes, planes > 1)
+    Filler(4, True, 0.0, 0, 1).fill(planes, planes > 1)

@@ -13,7 +13,7 @@ _FEWEST_PATCHES = 10  # to learn from, an atom
 
 
 def dct_atoms(size: int) -> Plane:
-    """The two-dimensional cosine transform of `size` x `size` patches, one atom a row, the constant one first."""
+    """The two-dimensional cosine transform of `size` x `size` patches, one atom per row, the constant one first."""
     line = dct(np.eye(size), axis=0, norm="ortho")
     return np.kron(line, line).astype(np.float32)
 

@@ -13,7 +13,7 @@ _THRESHOLD = 2.7  # in standard deviations of the noise; the paper leaves open w
 
 
 def learn_as_the_paper(patches: Plane, seed: int) -> Plane:
-    """The dictionary of Algorithm 1, one atom a row, for noisy patches, one a row, from a random start.
+    """The dictionary of Algorithm 1, one atom per row, for noisy patches, one per row, from a random start.
 
     The patches are taken as they come, with their means. Their unit, which the paper does not say, is their root mean
     square; it matters little, to the step sizes of Stage Two.

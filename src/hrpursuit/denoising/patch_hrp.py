@@ -3,15 +3,14 @@
 import math
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import ArrayLike, NDArray
 from scipy.fft import dct
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, _fit_context
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 
 from hrpursuit.blas import one_blas_thread
@@ -19,7 +18,8 @@ from hrpursuit.core.atom_order import signs
 from hrpursuit.core.coding import keep_largest
 from hrpursuit.denoising.images import check_images
 from hrpursuit.estimators import HRP
-from hrpursuit.estimators.archive import load_model, plain_parameters, save_model
+from hrpursuit.estimators.archive import load_model, save_model
+from hrpursuit.validation import Interval, StrOptions, fit_context
 
 Values = NDArray[np.float64]
 
@@ -38,7 +38,8 @@ class PatchHRP(  # type: ignore[call-arg]
     patch_size : int, default=8
         Height and width of the patches in pixels.
     n_nonzero : int or None, default=None
-        Nonzero codes a patch, besides those of the constant atoms. The dictionary is fitted to as many. None keeps all.
+        Number of nonzero codes per patch, besides those of the constant atoms. The dictionary is fitted to this
+        number. None keeps all codes.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images. Patches have all channels.
     stride : int, default=1
@@ -57,8 +58,9 @@ class PatchHRP(  # type: ignore[call-arg]
     Attributes
     ----------
     components_ : array of shape (n_atoms, n_pixels)
-        The atoms, one a row, orthonormal; n_atoms and n_pixels are both patch_size**2 times the number of channels. The
-        constant ones come first, one a channel, then the others by the mean magnitude of their codes, largest first.
+        The atoms, one per row, orthonormal; n_atoms and n_pixels are both patch_size**2 times the number of channels.
+        The constant ones come first, one per channel, then the others by the mean magnitude of their codes, largest
+        first.
     atoms_ : array of shape (n_atoms, patch_size, patch_size) or (n_atoms, patch_size, patch_size, n_channels)
         The atoms as pictures.
     usage_ : array of shape (n_atoms,)
@@ -102,7 +104,14 @@ class PatchHRP(  # type: ignore[call-arg]
         "tol": [Interval(Real, 0, None, closed="left")],
         "random_state": ["random_state"],
     }
-    _matrices = ("components_",)  # that a file keeps
+    _saved: ClassVar[dict[str, Any]] = {
+        "n_features_in_": int,
+        "components_": Annotated[NDArray[np.float64], "n_features_in_", "n_features_in_"],
+        "usage_": Annotated[NDArray[np.float64], "n_features_in_"],
+        "n_constant_": int,
+        "image_shape_": tuple[int, int],
+        "n_iter_": int,
+    }
     components_: NDArray[np.float64]
 
     def __init__(
@@ -128,7 +137,7 @@ class PatchHRP(  # type: ignore[call-arg]
         self.tol = tol
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, image: ArrayLike | list[Any], y: None = None) -> Self:
         """Learn the dictionary of an image, or of some images together.
 
@@ -163,7 +172,7 @@ class PatchHRP(  # type: ignore[call-arg]
             )
         patches = self._drawn([pixels for stack in stacks for pixels in stack.pixels], size, rng)
         model = HRP(
-            self.n_nonzero,
+            n_nonzero_coefs=self.n_nonzero,
             scheme=self.scheme,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -328,17 +337,15 @@ class PatchHRP(  # type: ignore[call-arg]
             drawn.append(_windows(pixels, size)[down, across].reshape(-1, n_pixels))
         return np.concatenate(drawn).astype(np.float64)
 
-    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        fitted = {"image_shape_": self.image_shape_, "n_constant_": self.n_constant_, "n_iter_": self.n_iter_}
-        return {"parameters": plain_parameters(self), **fitted}, {"usage_": self.usage_}
-
-    @classmethod
-    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        model = cls(**header["parameters"])
-        height, width = header["image_shape_"]
-        model.image_shape_, model.usage_ = (height, width), arrays["usage_"]
-        model.n_constant_, model.n_iter_ = header["n_constant_"], header["n_iter_"]
-        return model
+    def _check_loaded(self) -> None:
+        """Raise ValueError if what was read from a file does not fit together."""
+        n_channels = self.n_constant_
+        if n_channels < 1 or self.n_features_in_ != n_channels * self._size**2 or min(self.image_shape_) < self._size:
+            raise ValueError("patches, channels and image_shape_ do not fit together.")
+        if self.channel_axis is None and n_channels > 1:
+            raise ValueError("there are several channels without channel_axis.")
+        if self.n_nonzero is not None and self.n_nonzero > self.n_features_in_ - n_channels:
+            raise ValueError("n_nonzero is more than there are atoms.")
 
 
 def _windows(pixels: NDArray[Any], size: int) -> NDArray[Any]:
@@ -347,6 +354,6 @@ def _windows(pixels: NDArray[Any], size: int) -> NDArray[Any]:
 
 
 def _start(size: int, n_channels: int) -> Values:
-    """The cosine transform over channels and pixels, one atom a row."""
+    """The cosine transform over channels and pixels, one atom per row."""
     channels, line = (dct(np.eye(n), axis=0, norm="ortho") for n in (n_channels, size))
     return np.kron(channels, np.kron(line, line))

@@ -10,7 +10,7 @@ Plane = NDArray[np.float32]  # one channel of an image, or rows of patches of on
 
 
 def patches_of(plane: Plane, size: int) -> Plane:
-    """All patches of `size` x `size` pixels in the order of their upper left corners, one a row."""
+    """All patches of `size` x `size` pixels in the order of their upper left corners, one per row."""
     return np.ascontiguousarray(sliding_window_view(plane, (size, size)).reshape(-1, size * size))
 
 

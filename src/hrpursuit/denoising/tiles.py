@@ -1,10 +1,6 @@
 """Large images in overlapping tiles: memory for a few tiles, time linear in pixels, no seams."""
 
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +9,6 @@ _CORE = 512  # pixels from one tile to the next
 _MARGIN = 16  # pixels at a tile's inner border that are not used: fewer patches, and none from beyond, tell of them
 _RAMP = 32  # pixels over which one tile fades into the next
 _OVERLAP = 2 * _MARGIN + _RAMP
-
-Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -99,22 +93,3 @@ class Blend:
         rows = slice(self._start, stop)
         self._start = stop
         return rows, done
-
-
-def in_order(calls: Iterable[Callable[[], Result]], n_threads: int) -> Iterator[Result]:
-    """Results of calls in their order, of which `n_threads` run at a time and as many others wait or are done."""
-    if n_threads == 1:
-        for call in calls:
-            yield call()
-        return
-    running: deque[Future[Result]] = deque()
-    pool: Any = ThreadPoolExecutor(n_threads)
-    try:
-        for call in calls:
-            if len(running) == 2 * n_threads:
-                yield running.popleft().result()
-            running.append(pool.submit(call))
-        while running:
-            yield running.popleft().result()
-    finally:
-        pool.shutdown(wait=True, cancel_futures=True)

@@ -4,12 +4,13 @@ from collections.abc import Callable
 from functools import cache, wraps
 from os import PathLike
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self, overload
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils._tags import Tags
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
 
 from hrpursuit.core.atom_order import ordering_sample
 from hrpursuit.core.certificate import Certificate, certify
@@ -17,17 +18,17 @@ from hrpursuit.core.coding import codes_block
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.estimators.archive import load_model, save_model
+from hrpursuit.estimators.checks import check_n_nonzero, check_table
 from hrpursuit.estimators.sources import (
-    FLOATS,
     check_n_features,
-    checked,
+    guarded_map,
+    guarded_sum,
     look_over,
     matching_rows,
-    name_of,
     open_by_name,
     shown,
 )
-from hrpursuit.rows import ArrayRows, DaskRows, MappedRows, gather, is_outside_memory, map_lazily, survey, write_blocks
+from hrpursuit.rows import ArrayRows, DaskRows, MappedRows, gather, is_outside_memory, map_lazily, write_blocks
 from hrpursuit.schemes.span import units_of
 
 Coder = Callable[..., Array]  # block of rows to block of codes
@@ -51,29 +52,30 @@ def residual_block(
 
 
 class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """Base of the estimators: `components_`, one atom a row, once fitted.
+    """Base of the estimators: `components_`, one atom per row, once fitted.
 
-    A subclass says how samples are coded: `_coder` gives a kernel of blocks and its arguments. It says what of it goes
-    into a file: `_to_archive` gives a header of plain values and a dictionary of arrays, `_from_archive` makes a fitted
-    estimator of them again.
+    A subclass says how samples are coded: `_coder` gives a kernel of blocks and its arguments. What a file keeps of it
+    is listed in `_saved`, see `archive`.
     """
 
-    #: Fitted matrices that a file keeps, beside those of `_to_archive`.
-    _matrices: tuple[str, ...] = ("components_",)
+    _saved: ClassVar[dict[str, Any]] = {
+        "n_features_in_": int,
+        "feature_names_in_": Annotated[NDArray[np.object_], "n_features_in_"] | None,
+        "components_": Annotated[NDArray[np.floating], "n_atoms", "n_features_in_"],
+    }
     #: Whether NaN is a missing value; the kernel of `_coder` then takes it.
     _takes_gaps = False
     components_: np.ndarray
+    n_features_in_: int
+    feature_names_in_: np.ndarray
 
     def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
         """Kernel that codes a block of rows of this type, and its arguments."""
         raise NotImplementedError
 
-    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        raise NotImplementedError
-
-    @classmethod
-    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        raise NotImplementedError
+    def _check_loaded(self) -> None:
+        """Raise ValueError if what was read from a file does not fit together."""
+        check_n_nonzero(getattr(self, "n_nonzero_coefs", None), self.n_features_in_)
 
     @classmethod
     @cache
@@ -88,26 +90,34 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     def _check_has_dictionary(self) -> None:
         check_is_fitted(self, "components_")
 
+    @overload
+    def transform(self, X: Any, out: str | PathLike[str]) -> Path: ...
+
+    @overload
+    def transform(self, X: Any, out: None = None) -> Any: ...
+
     def transform(self, X: Any, out: str | PathLike[str] | None = None) -> Any:
         """Codes of the samples X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
+            Samples, one per row.
         out : path-like or None, default=None
-            File for the codes: `.npy`, `.csv`, `.parquet`, `.h5`, `.hdf5` or `.zarr`. Written block by block; it
-            appears whole or not at all.
+            File to write the codes to, block by block: `.npy`, `.csv`, `.parquet`, `.h5`, `.hdf5` or `.zarr`. It
+            appears when it is complete.
 
         Returns
         -------
         codes : array of shape (n_samples, n_atoms)
-            Of an estimator with a square dictionary X @ encoder_ (of HRP less `intercept_` first); with
-            `n_nonzero_coefs` all but that many of the largest of each row are zero, and those of a complete dictionary
-            are fitted to the sample by least squares. HRP then searches for the best atoms by exchange, and fits the
-            codes of a row with gaps (NaN) to its observed entries; without `n_nonzero_coefs` it fills the gaps with
-            their mean.
-            For data outside memory an iterator over blocks of codes, in order (a memory map gives an array); for a Dask
-            collection a Dask array. With `out` the path. `set_output` concerns arrays only.
+            If the dictionary is square, codes are `X @ encoder_`, in estimators with an intercept
+            `(X - intercept_) @ encoder_`. With `n_nonzero_coefs`, only so many per sample are nonzero: the largest, or
+            in a complete dictionary those that `HRP` finds by least squares and exchange of atoms. `HRP` fits the codes
+            of samples with gaps (NaN) to their observed entries; without `n_nonzero_coefs` it fills each gap with the
+            mean of its row.
+
+            For data outside memory the result is an iterator over blocks of codes, in order (for a memory map an
+            array); for a Dask collection a Dask array; with `out` the path. `set_output` applies to arrays only.
         """
         self._check_has_dictionary()
         if isinstance(X, np.memmap) and out is None:
@@ -116,37 +126,44 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         kernel, args = self._coder(rows.dtype)
         return self._apply(kernel, args, X, rows, list(self.get_feature_names_out()), out, self._takes_gaps)
 
-    def inverse_transform(self, codes: Any, out: str | PathLike[str] | None = None) -> Any:
-        """Samples for codes: codes @ components_, plus the offset of a model that has one.
+    @overload
+    def inverse_transform(self, X: Any, out: str | PathLike[str]) -> Path: ...
+
+    @overload
+    def inverse_transform(self, X: Any, out: None = None) -> Any: ...
+
+    def inverse_transform(self, X: Any, out: str | PathLike[str] | None = None) -> Any:
+        """Samples for the codes X: X @ components_, plus the offset of a model that has one.
 
         Parameters
         ----------
-        codes : array-like of shape (n_samples, n_atoms), or anything that :func:`~hrpursuit.rows.open_rows` takes
+        X : array-like of shape (n_samples, n_atoms), or anything that :func:`~hrpursuit.rows.open_rows` takes
+            Codes, one sample per row, as `transform` returns them.
         out : path-like or None, default=None
-            File for the samples, as for `transform`.
+            File to write the samples to, as in `transform`.
 
         Returns
         -------
-        X : array of shape (n_samples, n_features)
-            For data outside memory an iterator over blocks, in order; for a Dask collection a Dask array. With `out`
+        samples : array of shape (n_samples, n_features)
+            For data outside memory an iterator over blocks, in order; for a Dask collection a Dask array; with `out`
             the path.
         """
         self._check_has_dictionary()
-        if is_outside_memory(codes) and not (isinstance(codes, np.memmap) and out is None):
-            rows = open_by_name(codes, self.get_feature_names_out())
+        if is_outside_memory(X) and not (isinstance(X, np.memmap) and out is None):
+            rows = open_by_name(X, self.get_feature_names_out())
             check_n_features(rows, len(self.components_), type(self).__name__)
         else:
-            codes = check_array(codes, dtype=FLOATS, input_name="codes")
-            if codes.shape[1] != len(self.components_):
+            X = check_table(X)
+            if X.shape[1] != len(self.components_):
                 raise ValueError(
-                    f"codes must have {len(self.components_)} columns, one for each atom; got {codes.shape[1]}."
+                    f"X must have {len(self.components_)} columns, one code for each atom; got {X.shape[1]}."
                 )
-            rows = ArrayRows(codes, is_checked=True)
+            rows = ArrayRows(X, is_checked=True)
         names = [
             str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])
         ]
         components = self.components_.astype(rows.dtype, copy=False)
-        return self._apply(decode_block, (components, self._offset(rows.dtype)), codes, rows, names, out)
+        return self._apply(decode_block, (components, self._offset(rows.dtype)), X, rows, names, out)
 
     def _offset(self, dtype: np.dtype) -> Array | None:
         """Offset of the samples, where there is one."""
@@ -166,29 +183,28 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         """The kernel on all rows: in memory, as a stream, lazily for Dask, or into a file."""
         if out is not None:
             with shown(rows, getattr(self, "verbose", 0)):
-                blocks = checked(rows.map(kernel, *args), rows, gaps=gaps)
+                blocks = guarded_map(rows, kernel, *args, gaps=gaps)
                 write_blocks(out, blocks, names, rows.dtype, given)
             return Path(out)
         if isinstance(rows, ArrayRows):
-            return gather(checked(rows.map(kernel, *args), rows, gaps=gaps), len(rows.X), len(names), rows.dtype)
+            return gather(guarded_map(rows, kernel, *args, gaps=gaps), len(rows.X), len(names), rows.dtype)
         if isinstance(rows, DaskRows):
             return map_lazily(kernel, args, rows, len(names), gaps)
-        return checked(rows.map(kernel, *args), rows, gaps=gaps)
+        return guarded_map(rows, kernel, *args, gaps=gaps)
 
-    def score(self, X: Any, y: None = None) -> float:
-        """Minus the relative reconstruction error, -norm(X - inverse_transform(transform(X))) / norm(X); 0 is best.
+    def reconstruction_error(self, X: Any) -> float:
+        """Relative reconstruction error: norm(X - inverse_transform(transform(X))) / norm(X).
 
-        Gaps (NaN), where the estimator takes them, are left out of both norms.
+        Missing values (NaN), if the estimator takes them, are left out of both norms.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-        y : None
-            Ignored.
 
         Returns
         -------
-        score : float
+        error : float
+            0 if the samples are reproduced exactly.
         """
         self._check_has_dictionary()
         rows = matching_rows(self, X, gaps=self._takes_gaps)
@@ -197,19 +213,19 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         with shown(rows, getattr(self, "verbose", 0)):
             kernel, args = self._coder(np.dtype(np.float64))
             offset = self._offset(np.dtype(np.float64))
-            error, total = rows.sum(residual_block, self.components_, offset, largest, kernel, *args)
-        if not np.isfinite(error):
-            survey(rows, name_of(rows), gaps=self._takes_gaps)
-        return 0.0 - float(np.sqrt(error / total)) if total > 0 else 0.0
+            arguments = (self.components_, offset, largest, kernel, *args)
+            error, total = guarded_sum(rows, residual_block, *arguments, gaps=self._takes_gaps)
+        return float(np.sqrt(error / total)) if total > 0 else 0.0
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the fitted model to a file, without pickle: arrays and text only. A callback is not kept, nor a random
-        state that is no number.
+        """Write the fitted model to a file of arrays and text, without pickle.
+
+        A `callback` is not saved, nor a `random_state` that is not a number.
 
         Parameters
         ----------
         path : path-like
-            Where to; `.npz` is not added. The file appears whole or not at all.
+            Name of the file; `.npz` is not appended. The file appears when it is complete.
         """
         self._check_has_dictionary()
         save_model(self, path)
@@ -221,11 +237,12 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         Parameters
         ----------
         path : path-like
+            Name of the file. A file that is damaged, or was written by another class, raises ValueError.
 
         Returns
         -------
         model : estimator of this class
-            Fitted.
+            The fitted estimator.
         """
         return load_model(cls, path)
 
@@ -255,7 +272,9 @@ setattr(DictionaryEstimator, "transform", _only_in_memory(DictionaryEstimator.tr
 class SquareDictionary(DictionaryEstimator):
     """Base of the estimators whose codes are linear before any threshold: X @ encoder_."""
 
-    _matrices = ("components_", "encoder_")
+    _saved: ClassVar[dict[str, Any]] = dict.fromkeys(
+        ("components_", "encoder_"), Annotated[NDArray[np.floating], "n_features_in_", "n_features_in_"]
+    )
     n_nonzero_coefs: int | None
     dictionary: Literal["orthogonal", "complete"]
     encoder_: np.ndarray
@@ -274,7 +293,8 @@ class SquareDictionary(DictionaryEstimator):
         Returns
         -------
         certificate : Certificate
-            True in a condition when the dictionary is certified sparse on X; `print` tells what was found.
+            `bool(certificate)` says whether the dictionary is certified sparse on X, `print(certificate)` why or why
+            not.
         """
         self._check_has_dictionary()
         rows = matching_rows(self, X)

@@ -1,6 +1,7 @@
 """Checks of what a user gives: what was expected, what came, what to do."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,21 +9,33 @@ from sklearn.utils.validation import check_array
 
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows.survey import LARGEST
+from hrpursuit.rows import ArrayRows, survey
+from hrpursuit.rows.memory import as_plain
+from hrpursuit.rows.source import DataError
+from hrpursuit.rows.survey import LIMITS
 
+FLOATS = [np.float64, np.float32]
+#: For scikit-learn's checks: what is left to the survey, whose words are the same wherever the rows are.
+LATER: dict[str, Any] = {
+    "dtype": FLOATS, "ensure_all_finite": False, "ensure_min_samples": 0, "ensure_min_features": 0,
+}  # fmt: skip
 _SHOWN = 8
 
 
 def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
-    if n_samples < n_features:
+    if n_samples < max(2, n_features):
         raise ValueError(
-            f"{name} needs at least as many samples as features: X has {n_samples} samples and {n_features} features. "
-            f"Give at least {n_features} samples (about {10 * n_features} for a reliable answer), or fewer features."
+            f"{name} needs at least as many samples as features, and 2: X has {n_samples} samples and {n_features} "
+            f"features. Give at least {max(2, n_features)} samples (about {10 * n_features} for a reliable answer), or "
+            "fewer features."
         )
 
 
-#: What the largest value must exceed, so that third powers stay within the range of the format.
-_SMALLEST = {np.dtype(np.float64): 1e-90, np.dtype(np.float32): 1e-10}
+def check_table(X: Any, name: str = "X", *, gaps: bool = False) -> Array:
+    """An array or a table in memory as an array of floats; with NaN only where `gaps` are taken."""
+    X = check_array(as_plain(X), input_name=name, **LATER)
+    survey(ArrayRows(X), name, gaps=gaps)
+    return X
 
 
 def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
@@ -30,12 +43,12 @@ def check_scale(X: np.ndarray, *, smallest: bool = True) -> None:
 
     A part of a stream may be as small as it likes: then `smallest` is False.
     """
-    largest = float(np.abs(X).max())
-    low, high = _SMALLEST[X.dtype], LARGEST[X.dtype]
-    if largest >= high or (smallest and 0 < largest <= low):
-        raise ValueError(
-            f"the values of X reach {largest:.1g}; in {X.dtype} they must reach between {low:g} and {high:g}. "
-            "Use another unit, for instance X / abs(X).max()."
+    survey(ArrayRows(X), "X", bounded=True)
+    low = LIMITS[X.dtype][0]
+    if smallest and 0 < float(np.abs(X).max()) <= low:
+        raise DataError(
+            f"X: no value is larger than {low:g} in magnitude, too small to compute with in {X.dtype}; use another "
+            "unit, for instance X / abs(X).max()."
         )
 
 

@@ -6,18 +6,17 @@ from numbers import Integral, Real
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils._param_validation import Interval, validate_params
 from sklearn.utils.validation import check_array
 
 from hrpursuit.core.atom_order import signs
-from hrpursuit.core.masked import gap_codes_block, has_gaps
+from hrpursuit.core.masked import gap_codes_block
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.sphere import polish_atom, random_on_sphere, two_stages_on_sphere
-from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale
-from hrpursuit.estimators.compilation import compile_gap_kernels
+from hrpursuit.estimators.checks import check_enough_samples, check_n_nonzero, check_scale, check_table
 from hrpursuit.rows import ArrayRows, gather
 from hrpursuit.schemes.free import free_encoder
+from hrpursuit.validation import Interval, validate_params
 
 _SAME_ATOM = 0.99  # absolute cosine
 
@@ -39,23 +38,24 @@ def sparse_code(
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
-        NaN is a missing entry.
+        Samples, one per row. NaN is a missing value, as are masked, null and NA entries.
     components : array-like of shape (n_features, n_features)
-        One atom per row: orthonormal, or any invertible matrix; with `n_nonzero_coefs` any matrix.
+        The dictionary, one atom per row: an invertible matrix, or any square matrix if `n_nonzero_coefs` is given.
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes per row, at the most. Of orthonormal atoms and a row without gaps the largest codes are kept.
-        Otherwise codes are fitted by least squares to the observed entries of the row: atoms are taken greedily by
-        orthogonal least squares, or start as those of the largest codes of the (pseudo-)inverse, and are exchanged
-        while the error falls. With None gaps are filled with the mean of the observed entries of their row.
+        Maximum number of nonzero codes per sample. If the atoms are orthonormal and the sample has no gaps, the largest
+        codes are kept. Otherwise codes are fitted by least squares to the observed entries of the sample: atoms are
+        chosen greedily by orthogonal least squares (for a sample without gaps also as those with the largest codes of
+        the (pseudo-)inverse) and exchanged as long as the error falls; the best codes found are kept. None keeps all
+        codes and fills each gap with the mean of the observed entries of its row.
     threshold : float or None, default=None
-        Set codes of smaller magnitude to zero.
+        Codes of smaller magnitude are set to zero. None keeps them.
 
     Returns
     -------
     codes : array of shape (n_samples, n_features)
-        X is about codes @ components.
+        Codes such that X is approximately codes @ components.
     """
-    X = check_array(X, dtype=[np.float64, np.float32], input_name="X", ensure_all_finite="allow-nan")
+    X = check_table(X, gaps=True)
     W = check_array(components, dtype=np.float64, input_name="components")
     n = X.shape[1]
     if W.shape != (n, n):
@@ -67,8 +67,6 @@ def sparse_code(
             f"components must be invertible; got a matrix of rank {np.linalg.matrix_rank(W)} for {n} features. "
             "Give n_nonzero_coefs, which allows it."
         )
-    if n_nonzero_coefs is not None and (has_gaps(X) or not orthonormal):
-        compile_gap_kernels()
     encoder = W.T if orthonormal else free_encoder(W) if n_nonzero_coefs is not None else np.linalg.inv(W)
     refit = None if orthonormal else W.astype(X.dtype)
     blocks = ArrayRows(X).map(gap_codes_block, encoder.astype(X.dtype), W, n_nonzero_coefs, threshold, refit)
@@ -77,16 +75,16 @@ def sparse_code(
 
 @dataclass(frozen=True)
 class RecoveredAtom:
-    """One atom of a dictionary.
+    """One atom of a dictionary, as found by `recover_atom`.
 
     Attributes
     ----------
     atom : array of shape (n_features,)
-        Of unit norm; its largest entry is positive.
+        The atom, of unit norm; its entry of largest magnitude is positive.
     n_agreed : int
-        Restarts that ended at this atom.
+        Number of starts that ended at this atom.
     n_init : int
-        Restarts in all.
+        Number of starts.
     objective : float
         Mean magnitude of the codes of the atom.
     """
@@ -104,24 +102,27 @@ class RecoveredAtom:
 def recover_atom(
     X: ArrayLike, *, n_init: int = 20, random_state: int | np.random.RandomState | None = None
 ) -> RecoveredAtom:
-    """Recover one atom of an orthogonal dictionary over the sphere, from random starts.
+    """Recover one atom of an orthogonal dictionary from random starts on the unit sphere.
 
-    Both stages of HRP run on the sphere from all starts at once; the end with the least mean magnitude of its codes is
-    polished exactly, where it has exact zeros, and returned.
+    Both stages of HRP run on the sphere from all starts at once. Of the unit vectors that they reach, the one whose
+    codes have the lowest mean magnitude is returned, after an exact polish if its codes have exact zeros.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
+        Samples, one per row, without gaps.
     n_init : int, default=20
-        Random starts. At least half of all starts lie in a good subset (Section IV of the paper), so a few are enough.
+        Number of random starts. At least half of all starts lie in a good subset (Section IV of the paper), so that a
+        few are enough.
     random_state : int, RandomState instance or None, default=None
+        Determines the starts.
 
     Returns
     -------
     recovered : RecoveredAtom
-        The atom, and how many restarts agreed on it. Other restarts may have found other atoms.
+        The atom, and how many starts ended at it. The others may have found other atoms.
     """
-    X = check_array(X, dtype=[np.float64, np.float32], input_name="X", ensure_min_samples=2)
+    X = check_table(X)
     check_enough_samples(len(X), X.shape[1], "recover_atom")
     seed = int(check_random_state(random_state).randint(np.iinfo(np.int32).max))
     if not X.any():

@@ -4,23 +4,22 @@ import dataclasses
 import warnings
 from collections.abc import Callable
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
-from sklearn.base import _fit_context
+from numpy.typing import ArrayLike, NDArray
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from hrpursuit.core.atom_order import canonical_order, ordering_sample
+from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.code_density import CodeDensities, FixedSupport, fit_fixed_support
 from hrpursuit.core.evaluate import gram, mean
 from hrpursuit.core.gpm import STAGE_ONE
-from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, has_gaps, observed_means
+from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, observed_means
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.search import SEARCH
-from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters
-from hrpursuit.estimators.base import Coder, SquareDictionary
+from hrpursuit.estimators.base import Coder
 from hrpursuit.estimators.checks import (
     check_dict_init,
     check_enough_samples,
@@ -29,12 +28,13 @@ from hrpursuit.estimators.checks import (
     check_observed,
     check_scale,
 )
-from hrpursuit.estimators.learning import learn
+from hrpursuit.estimators.learning import Task, learn
+from hrpursuit.estimators.scoring import LikelihoodMixin
 from hrpursuit.estimators.sources import look_over, remember_features, shown, training_rows
 from hrpursuit.rows import ArrayRows, MappedRows
-from hrpursuit.schemes.free import T0_FREE
-from hrpursuit.schemes.gaps import T0_GAPS
 from hrpursuit.schemes.stages import Stage
+from hrpursuit.schemes.verdict import Verdict, judge
+from hrpursuit.validation import Interval, StrOptions, fit_context
 
 _ROUNDING = 1e-20  # share of its square that a constant feature leaves when its mean is taken off
 
@@ -44,108 +44,119 @@ def centred_codes_block(X: Array, intercept: Array, *args: Any) -> Array:
     return gap_codes_block(X - intercept, *args)
 
 
-class HRP(SquareDictionary):
+class HRP(LikelihoodMixin):
     """Sparse coding with a square dictionary by Hierarchical Riemannian Pursuit.
 
-    Finds unit atoms, one a row of `components_`, such that the codes of the samples are as sparse as possible: X =
-    codes @ components_.
+    Learns as many atoms as there are features, such that the codes of the samples are as sparse as possible:
+    X = codes @ components_ + intercept_. All parameters are keyword-only.
 
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes per sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest
-        (of a complete dictionary, and of a sample with gaps, the best found by least squares and exchange of atoms),
-        and `scheme="exact"` ends with an alternation that fits the dictionary to such codes; where X has gaps, both
-        look at the observed entries alone.
+        Number of nonzero codes per sample (T0). None keeps all codes. With a number, `scheme="exact"` fits the
+        dictionary to this many codes per sample, and `transform` keeps this many: the largest ones if the dictionary is
+        orthogonal and the sample has no gaps, otherwise the best ones found by least squares and exchange of atoms. If
+        X has gaps, both use the observed entries only.
     scheme : {"exact", "paper"}, default="exact"
         "exact": stochastic subgradient search on a working sample, exact polish and certificate. Noisy and dense data
-        are finished by maximum likelihood over all samples, data with dependent codes (images) by the least l1 norm;
-        `stages_` says which. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for step, Stage One then Stage Two
-        with step sizes 0.1 * 0.8^t in the unit of the data.
+        is finished by maximum likelihood over all samples, data with dependent codes (images) by minimisation of the l1
+        norm; `stages_` says which. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for step, that is Stage One,
+        then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
-        Orthonormal atoms, or any linearly independent ones. With `n_nonzero_coefs` and `scheme="exact"` the atoms of
-        "complete" are free: they need not be independent, nor the features of X, and the reconstruction error is lower.
+        Whether the atoms are orthonormal, or any linearly independent unit vectors. With `n_nonzero_coefs` and
+        `scheme="exact"`, "complete" means free atoms: neither they nor the features of X need to be linearly
+        independent, and the reconstruction error is lower.
     fit_intercept : bool, default=False
-        Whether the samples have an unknown offset, which is learned as well: X = codes @ components_ + intercept_.
-        Exactly sparse samples give it exactly, from differences of samples, which have none; the codes of these are
-        about twice as dense. For other samples it is their mean, with gaps that of the observed entries.
+        Whether to learn an offset of the samples, `intercept_`. If the samples are exactly sparse, the offset is exact:
+        it is found from differences of samples, which do not contain it, but whose codes are about twice as dense.
+        Otherwise it is the mean of the samples, with gaps the mean of the observed entries.
     n_init : int, default=1
-        Runs of the whole fit from different random starts. A certified one ends the runs. Else the one is kept that
-        is likeliest, or where no likelihood was maximised has the lowest l1 norm; with `n_nonzero_coefs` and
-        `scheme="exact"` the one with the lowest reconstruction error.
+        Maximum number of runs of the whole fit, from different random starts. The first certified run ends the fit and
+        is kept. If none is certified, the run with the highest likelihood is kept, or with the lowest l1 norm if no
+        likelihood was maximised; with `n_nonzero_coefs` and `scheme="exact"` the one with the lowest reconstruction
+        error.
     max_iter : int, default=50
-        Most iterations of Stage One with `scheme="paper"`.
+        Maximum number of Stage One iterations with `scheme="paper"`; not used by `scheme="exact"`.
     tol : float, default=1e-4
-        With `scheme="paper"` Stage One stops when `norm(W_next - W) / n_features` is at most `tol`.
+        With `scheme="paper"`, Stage One stops when `norm(W_next - W) / n_features` is at most `tol`; not used by
+        `scheme="exact"`.
     dict_init : array-like of shape (n_features, n_features) or None, default=None
-        Dictionary to start from, one atom a row; None draws one at random. Runs after the first start at random.
+        Dictionary to start the first run from, one atom per row, orthonormal unless `dictionary="complete"`. None, and
+        all further runs, start at random.
     options : HRPOptions or None, default=None
-        Expert settings of the exact scheme.
+        Expert settings of `scheme="exact"`.
     random_state : int, RandomState instance or None, default=None
-        Draws the starts, the working sample and the batches of the search.
+        Determines the random starts, the order of the working sample and the batches of the search.
     n_jobs : int or None, default=None
-        Threads of the sweeps over pairs of atoms, on data with dependent codes; used from 150 features on, and never
-        inside a worker process. The result does not depend on it.
+        Number of threads. If the samples are in memory and there is no `callback`, this many of the `n_init` runs are
+        made at the same time. Threads that are left over share the sweeps over pairs of atoms (used on data with
+        dependent codes, from 150 features on). None means 1 unless in a `joblib.parallel_config` context, -1 means all
+        cores. Worker processes always use one thread. The result does not depend on `n_jobs`.
     verbose : int, default=0
-        1 prints a line for each stage; 2 also shows a bar for each pass over data that is not in memory.
+        1 prints a line for each stage and the verdict; runs that are made at the same time print their lines when they
+        have ended. 2 also shows a progress bar for each pass over data that is not in memory.
     callback : callable or None, default=None
-        Called with a :class:`~hrpursuit.core.protocols.Iterate` at each iteration of a stage and at each look of the
-        search. Returning True ends the fit with the dictionary that it has
-        reached.
+        Called with an :class:`~hrpursuit.Iterate` after each iteration of a stage, and several times during the search.
+        Returning True ends the fit with the dictionary that it has reached.
 
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, of unit norm. They are ordered by the mean magnitude of their codes on a sample of 10 rows
-        a feature, which depends on the number of samples alone, largest first; and the largest entry of each is
-        positive (of entries equal to one part in a million the first). So two fits which find the same dictionary
-        return it alike.
+        The atoms, one per row, of unit norm. They are sorted by the mean magnitude of their codes on 10 samples per
+        feature (always the same samples of the same data), largest first, and the entry of largest magnitude of each
+        atom is positive (the first such entry, if several agree to one part in a million). So two fits that find the
+        same dictionary return the same array.
     encoder_ : array of shape (n_features, n_features)
-        The codes are `(X - intercept_) @ encoder_` before any threshold: the transpose of an orthogonal dictionary, the
-        inverse of a complete one, the pseudo-inverse of one with free atoms.
+        Codes before any threshold are `(X - intercept_) @ encoder_`. It is the transpose of an orthogonal dictionary,
+        the inverse of a complete one, and the pseudo-inverse of one with free atoms.
     intercept_ : array of shape (n_features,)
-        Offset of the samples; zeros unless `fit_intercept`.
+        Offset of the samples; zeros unless `fit_intercept=True`.
     n_iter_ : int
-        Stage One iterations plus steps of the search.
+        Number of steps of the search, with `scheme="paper"` of Stage One iterations.
     objective_ : float
-        l1 norm of the codes per sample, before any threshold: of the working sample if certified, else of all samples,
-        gaps filled.
-    certified_ : Certificate
-        True in a condition when the dictionary is certified sparse on the working sample: every code column has
-        n_features exact zeros, and no pair of atoms looks mixed. What counts as zero follows the rounding of the data.
-        Always false for `scheme="paper"`, and with `n_nonzero_coefs` on data with gaps; with free atoms true only where
-        the codes of exactly sparse data leave no error.
+        Mean l1 norm of the codes of a sample, before any threshold. The mean is over the working sample if the
+        dictionary is certified, else over all samples, with gaps filled.
+    certificate_ : Certificate
+        Whether the dictionary is certified sparse on the working sample, `bool(certificate_)`, and why or why not,
+        `print(certificate_)`. Never true with `scheme="paper"`, nor with `n_nonzero_coefs` if X has gaps; for free
+        atoms only if their codes leave no error. `certify(X)` checks all samples.
+    verdict_ : Verdict
+        What the fit found, in words. `verdict_.kind` is "exact", "noisy" (then `verdict_.snr_db` is the signal-to-noise
+        ratio), "compressible", "not sparse", "undetermined" or "misspecified"; `print(verdict_)` says what that means,
+        how sure it is and what to try next.
     stages_ : list of Stage
-        Name, iterations, objective before and after, and seconds of each stage.
+        Name, number of iterations, objective before and after, and duration in seconds of each stage.
     n_features_in_ : int
+        Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
-        Defined when X has feature names that are all strings.
+        Names of the features; defined only if X has names that are all strings.
 
     See Also
     --------
-    recover_atom : One atom instead of a dictionary.
-    sparse_code : Codes for a given dictionary.
+    MiniBatchHRP : Learns from a stream of samples.
+    recover_atom : Recovers a single atom.
+    sparse_code : Codes in a given dictionary.
 
     Notes
     -----
-    NaN is a missing value. To begin with, each gap is filled with the mean of the observed entries of its row, as in
-    the paper, zero if there are none, and the dictionary is learned as ever. With `n_nonzero_coefs` and
-    `scheme="exact"` follows an alternation over all rows that leaves the gaps out: the codes of a row are fitted to its
-    observed entries by least squares, on atoms that are taken greedily and exchanged while the error falls, and the
-    dictionary is fitted to the table with the reconstruction in its gaps. The error on the observed entries never
-    rises. It keeps the codes of each row, so that learning from gaps needs data in memory; `transform` codes row by
-    row, wherever the rows are. Without `n_nonzero_coefs`, and for the dictionary of `scheme="paper"`, the fill with row
-    means is all that is done. What a reconstruction says in a gap is no good estimate of what is missing there.
+    **Missing values.** NaN is a missing value. At first each gap is filled with the mean of the observed entries of its
+    row (with zero if there are none), as in the paper, and a dictionary is learned from the filled samples. Without
+    `n_nonzero_coefs`, and with `scheme="paper"`, this is all that is done. With `n_nonzero_coefs` and `scheme="exact"`,
+    codes and dictionary are then fitted in turn to the observed entries only: the codes of each row by least squares on
+    atoms that are chosen greedily and exchanged as long as the error falls, the dictionary to the table in which the
+    gaps hold the reconstruction. The error on the observed entries never rises. Since the codes of all rows are kept
+    meanwhile, samples with gaps have to be in memory; `transform` codes row by row and takes them from anywhere. The
+    reconstruction is not a good estimate of what is missing in a gap.
 
-    Free atoms (`dictionary="complete"` with `n_nonzero_coefs`) start from the orthogonal dictionary, from the complete
-    one of the span of the samples, or from `dict_init`, whichever has the lowest error. In turn, each
-    atom is fitted by least squares, together with its codes, to the observed entries of the samples that use it, as in
-    K-SVD, and the samples are coded anew, a new code being kept only if it is better; the error never rises. Up to 300
-    samples per feature take part, with gaps all of them. Where there are more, least squares steps for the whole
-    dictionary follow, over all samples, while these lower the error: they need only sums over blocks, so that data
-    without gaps may be outside memory. An atom that no sample uses is replaced by the residual of a sample that is
-    represented badly; where no residual is left it is any unit vector. In a feature that was never observed (all NaN)
-    all atoms are zero, but for such a unit vector.
+    **Free atoms** (`dictionary="complete"` with `n_nonzero_coefs`) start from the orthogonal dictionary, from the
+    complete dictionary of the span of the samples, or from `dict_init`, whichever has the lowest error. As in K-SVD,
+    each atom and its codes are fitted by least squares to the observed entries of the samples that use it; then all
+    samples are coded anew, and new codes are kept only if they are better, so that the error never rises. Up to 300
+    samples per feature take part, and all samples if there are gaps. If there are more samples, least squares steps
+    over all of them follow for the whole dictionary, as long as the error falls; these need only sums over blocks, so
+    that samples without gaps may be outside memory. An atom that no sample uses is replaced by the residual of a
+    badly represented sample, or by a unit vector if no residual is left. In features that were never observed (all NaN)
+    the atoms are zero, apart from such unit vectors.
 
     References
     ----------
@@ -159,13 +170,23 @@ class HRP(SquareDictionary):
     >>> from hrpursuit.metrics import dictionary_error
     >>> X, codes, components = make_sparse_coded(200, 20, sparsity=0.3, random_state=0)
     >>> hrp = HRP(random_state=0).fit(X)
-    >>> bool(hrp.certified_)
+    >>> bool(hrp.certificate_)
     True
     >>> dictionary_error(hrp.components_, components) < 1e-12
     True
     """
 
     _takes_gaps = True
+    _saved: ClassVar[dict[str, Any]] = {
+        "intercept_": Annotated[NDArray[np.floating], "n_features_in_"],
+        "n_iter_": int,
+        "objective_": float,
+        "certificate_": Certificate,
+        "verdict_": Verdict,
+        "_density": CodeDensities | FixedSupport,
+        "stages_": list[Stage],
+        "dict_init": Annotated[NDArray[np.float64], None, None] | None,
+    }
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - scikit-learn's own declaration
         "n_nonzero_coefs": [Interval(Integral, 1, None, closed="left"), None],
         "scheme": [StrOptions({"exact", "paper"})],
@@ -184,8 +205,8 @@ class HRP(SquareDictionary):
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         scheme: Literal["exact", "paper"] = "exact",
         dictionary: Literal["orthogonal", "complete"] = "orthogonal",
         fit_intercept: bool = False,
@@ -213,30 +234,31 @@ class HRP(SquareDictionary):
         self.verbose = verbose
         self.callback = callback
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
         """Learn the dictionary of the samples X.
 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-            Samples, one a row, at least as many as features; NaN is a gap, in memory only. float32 and float64 are
-            kept, other numbers become float64. Paths, memory maps, HDF5 and Zarr arrays are read in blocks and may be
-            larger than memory; Dask collections are computed where they are.
+            Samples, one per row, at least as many as features. NaN is a missing value, allowed in memory only. float32
+            and float64 are kept, other numbers become float64. Paths, memory maps, HDF5 and Zarr arrays are read in
+            blocks and may be larger than memory; Dask collections are computed where they are.
         y : None
             Ignored.
 
         Returns
         -------
         self : HRP
+            The fitted estimator.
         """
         rows = training_rows(self, X)
         with shown(rows, self.verbose):
-            look_over(rows, bounded=True, gaps=True)
-            X_gaps = rows.X if isinstance(rows, ArrayRows) and not rows.is_finite and has_gaps(rows.X) else None
+            n_gaps = look_over(rows, bounded=True, gaps=True)
+            X_gaps = rows.X if n_gaps and isinstance(rows, ArrayRows) else None
             means = None
             if X_gaps is not None:
-                names = getattr(rows, "feature_names", None)
+                names = rows.feature_names
                 check_observed(X_gaps, self.dictionary, names, free=self._has_free_atoms)
                 if self.fit_intercept:  # before the gaps are filled, or it would be that of the fill as well
                     means = observed_means(X_gaps)
@@ -244,12 +266,13 @@ class HRP(SquareDictionary):
                 rows = ArrayRows(fill_with_row_means(X_gaps), feature_names=names, is_checked=True)
             self._learn(rows, X_gaps, means)
         remember_features(self, rows)
-        if self._advice is not None:
-            warnings.warn(f"{type(self).__name__}: {self._advice}.", ConvergenceWarning, stacklevel=3)
-            return self
-        is_start = any(stage.name in (T0_GAPS, T0_FREE) for stage in self.stages_)  # what came before is only that
+        if self.verbose:
+            print(f"[{type(self).__name__}] {self.verdict_}", flush=True)
+        if self.verdict_.kind == "misspecified":
+            message = f"{self.verdict_.finding}: {self.verdict_.advice}"
+            warnings.warn(f"{type(self).__name__}: {message}.", ConvergenceWarning, stacklevel=3)
         for stage in self.stages_:
-            if stage.shortfall is not None and not is_start:
+            if stage.shortfall is not None:
                 warnings.warn(
                     f"{type(self).__name__} did not reach {stage.shortfall}.", ConvergenceWarning, stacklevel=3
                 )
@@ -275,15 +298,16 @@ class HRP(SquareDictionary):
                 varies = np.diag(centred) > _ROUNDING * np.diag(G)
                 G = centred * np.outer(varies, varies)
             dead = "constant" if self.fit_intercept else "always zero"
-            check_full_rank(G, sample, getattr(rows, "feature_names", None), dead)
-        learned, stages = learn(
-            rows,
+            check_full_rank(G, sample, rows.feature_names, dead)
+        task = Task(
+            rows=rows,
+            sample=sample,
+            X_gaps=X_gaps,
             scheme=self.scheme,
             complete=complete,
             free=self._has_free_atoms,
             offset=self.fit_intercept and means is None,
             n_nonzero=None if self.scheme == "paper" else self.n_nonzero_coefs,
-            n_init=self.n_init,
             max_iter=self.max_iter,
             tol=self.tol,
             dict_init=check_dict_init(
@@ -293,22 +317,45 @@ class HRP(SquareDictionary):
                 invertible=not self._has_free_atoms,
             ),
             options=self.options or HRPOptions(),
+        )
+        learned, stages = learn(
+            task,
+            n_init=self.n_init,
             random_state=self.random_state,
             n_jobs=self.n_jobs,
             on_stage=self._announcer(),
             callback=self.callback,
-            sample=sample,
-            X_gaps=X_gaps,
         )
-        if learned.intercept is not None:
-            sample = sample - learned.intercept
-        intercept = np.zeros(rows.n_features) if learned.intercept is None else learned.intercept
+        offset = learned.intercept
+        sample = sample if offset is None else sample - offset
         order, flip = canonical_order(sample, learned.components, learned.encoder)
-        self.components_ = (learned.components[order] * flip[:, None]).astype(rows.dtype, copy=False)
-        self.encoder_ = (learned.encoder[:, order] * flip).astype(rows.dtype, copy=False)
+        learned = dataclasses.replace(
+            learned,
+            components=learned.components[order] * flip[:, None],
+            encoder=learned.encoder[:, order] * flip,
+            certificate=learned.certificate.reordered(order),
+        )
+        centred = rows if offset is None else MappedRows(rows, None, offset)
+        gaps = 0.0 if X_gaps is None else float(np.isnan(X_gaps).mean())
+        judged = judge(
+            centred,
+            sample,
+            learned,
+            complete=complete,
+            paper=self.scheme == "paper",
+            offset=self.fit_intercept,
+            n_nonzero=self.n_nonzero_coefs,
+            gaps=gaps,
+        )
+        intercept = np.zeros(rows.n_features) if offset is None else offset
+        self.components_ = learned.components.astype(rows.dtype, copy=False)
+        self.encoder_ = learned.encoder.astype(rows.dtype, copy=False)
         self.intercept_ = (intercept if means is None else means).astype(rows.dtype, copy=False)
-        self.certified_ = learned.certificate.reordered(order)
-        self._advice = learned.advice
+        self.certificate_, self.verdict_ = learned.certificate, judged.verdict
+        self._density = judged.density
+        if self.n_nonzero_coefs is not None:
+            taken = (centred if X_gaps is None else ArrayRows(X_gaps)).sample(len(sample), 0)
+            self._density = self._support_density(np.asarray(taken, dtype=np.float64))
         self.objective_ = learned.objective
         self.stages_ = stages
         self.n_iter_ = sum(stage.n_iter for stage in stages if stage.name in (STAGE_ONE, SEARCH))
@@ -321,30 +368,19 @@ class HRP(SquareDictionary):
             return gap_codes_block, args
         return centred_codes_block, (self.intercept_.astype(dtype, copy=False), *args)
 
+    def _support_density(self, X: Array) -> FixedSupport:
+        """The model of rows, less their offset, with a fixed number of codes."""
+        assert self.n_nonzero_coefs is not None
+        components, encoder = (np.asarray(item, dtype=np.float64) for item in (self.components_, self.encoder_))
+        refit = components if self.dictionary == "complete" else None
+        S = gap_codes_block(X, encoder, components, self.n_nonzero_coefs, None, refit)
+        return fit_fixed_support(X, S, components, self.n_nonzero_coefs)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = super().__repr__(N_CHAR_MAX)
+        return f"{shown}\n# {self.verdict_}" if hasattr(self, "verdict_") else shown
+
     def _announcer(self) -> Callable[[object], None] | None:
         if not self.verbose:
             return None
         return lambda stage: print(f"[{type(self).__name__}] {stage}", flush=True)
-
-    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        certificate, arrays = certificate_parts(self.certified_)
-        header = {
-            "parameters": plain_parameters(self),
-            "n_iter_": self.n_iter_,
-            "objective_": self.objective_,
-            "certified_": certificate,
-            "stages_": [dataclasses.asdict(stage) for stage in self.stages_],
-        }
-        arrays["intercept_"] = self.intercept_
-        if self.dict_init is not None:
-            arrays["dict_init"] = np.asarray(self.dict_init, dtype=np.float64)
-        return header, arrays
-
-    @classmethod
-    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        model = cls(**header["parameters"], dict_init=arrays.get("dict_init"))
-        model.intercept_ = np.asarray(arrays["intercept_"])
-        model.n_iter_, model.objective_ = header["n_iter_"], header["objective_"]
-        model.certified_ = certificate_of(header["certified_"], arrays)
-        model.stages_ = [Stage(**stage) for stage in header["stages_"]]
-        return model

@@ -1,30 +1,28 @@
 """The estimator for streams: validates, hands the rows to the online learner, sets attributes."""
 
 import copy
-import dataclasses
 from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 import numpy as np
-from sklearn.base import _fit_context
+from numpy.typing import NDArray
 from sklearn.exceptions import NotFittedError
-from sklearn.utils._param_validation import Interval, StrOptions
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import ordering_sample
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.protocols import Rows
-from hrpursuit.estimators.archive import certificate_of, certificate_parts, plain_parameters, save_model
+from hrpursuit.estimators.archive import save_model
 from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, check_n_nonzero, check_scale
-from hrpursuit.estimators.compilation import compile_kernels
 from hrpursuit.estimators.learning import draw_seeds
-from hrpursuit.estimators.sources import FLOATS, look_over, matching_rows, remember_features, training_rows
+from hrpursuit.estimators.sources import look_over, matching_rows, remember_features, training_rows, validated
 from hrpursuit.rows import is_outside_memory
 from hrpursuit.schemes.online.learner import dictionary, take
 from hrpursuit.schemes.online.state import OnlineSettings, OnlineState, new_state
+from hrpursuit.validation import Interval, StrOptions, fit_context
 
 _WINDOW_PER_FEATURE, _SHORTEST_WINDOW = 20, 400
 _WINDOWS_REMEMBERED = 5
@@ -79,7 +77,7 @@ class MiniBatchHRP(SquareDictionary):
         mixed up altogether, and was seen to reach 0.9 before a new dictionary was found), and is set to 0 when a new
         one is found. More nonzero codes in the same dictionary raise it too. It does not depend on the scale of the
         samples.
-    certified_ : Certificate
+    certificate_ : Certificate
         True in a condition when the dictionary is certified sparse on samples of the window, when it was found there;
         false from the moment it does not fit any more.
     n_features_in_ : int
@@ -104,7 +102,7 @@ class MiniBatchHRP(SquareDictionary):
     >>> online = MiniBatchHRP(random_state=0)
     >>> for batch in X.reshape(10, 100, 20):
     ...     online = online.partial_fit(batch)
-    >>> online.n_samples_seen_, bool(online.certified_)
+    >>> online.n_samples_seen_, bool(online.certificate_)
     (1000, True)
     >>> dictionary_error(online.components_, components) < 1e-12
     True
@@ -117,13 +115,21 @@ class MiniBatchHRP(SquareDictionary):
         "window": [Interval(Integral, 1, None, closed="left"), None],
         "random_state": ["random_state"],
     }
+    _saved: ClassVar[dict[str, Any]] = {
+        **dict.fromkeys(
+            ("components_", "encoder_"), Annotated[NDArray[np.floating], "n_features_in_", "n_features_in_"] | None
+        ),
+        "_state": OnlineState,
+        "_dtype": np.dtype,
+    }
     _state: OnlineState
+    _dtype: np.dtype
     n_steps_: int
 
     def __init__(
         self,
-        n_nonzero_coefs: int | None = None,
         *,
+        n_nonzero_coefs: int | None = None,
         dictionary: Literal["orthogonal", "complete"] = "orthogonal",
         forgetting: float | None = None,
         window: int | None = None,
@@ -135,7 +141,7 @@ class MiniBatchHRP(SquareDictionary):
         self.window = window
         self.random_state = random_state
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: None = None) -> Self:
         """Forget everything, then learn the dictionary from the samples X as a stream.
 
@@ -157,14 +163,14 @@ class MiniBatchHRP(SquareDictionary):
         sample = ordering_sample(rows)
         check_scale(sample)
         if self.dictionary == "complete":
-            check_full_rank(gram(rows), sample, getattr(rows, "feature_names", None))
+            check_full_rank(gram(rows), sample, rows.feature_names)
         state = self._new_state(rows.n_features)
         for block in rows.blocks():
             take(state, block)
         remember_features(self, rows)
         return self._go_on(state, rows.dtype)
 
-    @_fit_context(prefer_skip_nested_validation=True)
+    @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: None = None) -> Self:
         """Go on learning with the samples X.
 
@@ -183,7 +189,7 @@ class MiniBatchHRP(SquareDictionary):
         first = not hasattr(self, "_state")
         if is_outside_memory(X):
             return self._take_rows(training_rows(self, X) if first else matching_rows(self, X), first)
-        X = validate_data(self, X, dtype=FLOATS, reset=first)
+        X = validated(self, X, reset=first)
         check_scale(X, smallest=False)
         state = self._new_state(X.shape[1]) if first else self._state
         take(state, X)
@@ -215,7 +221,6 @@ class MiniBatchHRP(SquareDictionary):
             window=window,
             seed=draw_seeds(self.random_state, 1)[0],
         )
-        compile_kernels()
         return new_state(settings)
 
     def _go_on(self, state: OnlineState, dtype: np.dtype) -> Self:
@@ -236,7 +241,7 @@ class MiniBatchHRP(SquareDictionary):
             self.components_ = components.astype(self._dtype)
             self.encoder_ = encoder.astype(self._dtype)
         self.n_samples_seen_, self.n_steps_, self.n_changes_ = state.n_seen, state.n_steps, state.n_changes
-        self.drift_, self.certified_ = state.drift, state.certificate
+        self.drift_, self.certificate_ = state.drift, state.certificate
 
     def _check_has_dictionary(self) -> None:
         seen, n = getattr(self, "n_samples_seen_", None), getattr(self, "n_features_in_", 0)
@@ -257,34 +262,14 @@ class MiniBatchHRP(SquareDictionary):
             Where to; `.npz` is not added. The file appears whole or not at all.
         """
         check_is_fitted(self, "n_samples_seen_")
-        self._state.check()  # rather no file than one that cannot be read
         save_model(self, path)
 
-    def _to_archive(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        state = self._state
-        certificate, arrays = certificate_parts(state.certificate)
-        header = {
-            "parameters": plain_parameters(self),
-            "settings": dataclasses.asdict(state.settings),
-            "state": state.numbers(),
-            "certified_": certificate,
-            "dtype": self._dtype.name,
-        }
-        return header, arrays | {f"state_{name}": getattr(state, name) for name in state.shapes()}
-
-    @classmethod
-    def _from_archive(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
-        model = cls(**header["parameters"])
-        state = new_state(OnlineSettings(**header["settings"]))
-        state.certificate = certificate_of(header["certified_"], arrays)
-        for name in state.numbers():
-            setattr(state, name, header["state"][name])
-        for name in state.shapes():
-            setattr(state, name, arrays[f"state_{name}"])
-        state.check()
-        if header["dtype"] not in ("float32", "float64"):
-            raise ValueError(f"dtype must be float32 or float64; got {header['dtype']}.")
-        model._state, model._dtype = state, np.dtype(header["dtype"])
-        model.n_features_in_ = state.settings.n_features
-        model._set_attributes(moved=False)
-        return model
+    def _check_loaded(self) -> None:
+        super()._check_loaded()
+        if self.n_features_in_ != self._state.settings.n_features:
+            raise ValueError("the state is of another number of features.")
+        if any(hasattr(self, name) != (self._state.n_steps > 0) for name in ("components_", "encoder_")):
+            raise ValueError("there is a dictionary from the first step on.")
+        if self._state.n_steps > 0 and np.linalg.matrix_rank(self.components_) < self.n_features_in_:
+            raise ValueError("components_ must be invertible.")
+        self._set_attributes(moved=False)

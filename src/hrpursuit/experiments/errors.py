@@ -13,7 +13,7 @@ SUCCESS = 1e-3  # relative error below which a dictionary counts as recovered, a
 
 
 def recovery_error(components: Array, truth: Array, quirks: Collection[str] = ()) -> float:
-    """Relative error of a dictionary, least over the order and signs of its atoms, one atom a row.
+    """Relative error of a dictionary, least over the order and signs of its atoms, one atom per row.
 
     Atoms are matched one to one. With the quirk MATCHING each true atom takes its nearest estimate, even if another one
     has taken it already, so that the error can only be smaller.

@@ -1,4 +1,4 @@
-"""The methods that are compared, with the paper's settings, by name."""
+"""The methods that are compared by name: those of the paper with its settings, and those of other libraries."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators import HRP
 from hrpursuit.experiments.errors import SUCCESS
 from hrpursuit.experiments.experiment import Settings, Verdict
+from hrpursuit.experiments.peers import SklearnDictionary, fast_ica, picard
 from hrpursuit.metrics import dictionary_error
 
 Make = Callable[[int | None, int], Any]  # number of nonzeros that the method is told, seed
@@ -59,46 +60,59 @@ class Method:
 
 
 OURS, PROPOSED = "ours", "proposed"
+#: Those of the paper's figures and tables, and ours.
 METHODS: Mapping[str, Method] = {
-    OURS: Method("hrpursuit", lambda k, seed: HRP(k, random_state=seed), learns_sparsity=True),
-    PROPOSED: Method("Proposed (paper)", lambda k, seed: HRP(k, scheme="paper", random_state=seed)),
-    "ksvd": Method("K-SVD", lambda k, seed: KSVD(k, random_state=seed), learns_sparsity=True),
+    OURS: Method("hrpursuit", lambda k, seed: HRP(n_nonzero_coefs=k, random_state=seed), learns_sparsity=True),
+    PROPOSED: Method("Proposed (paper)", lambda k, seed: HRP(n_nonzero_coefs=k, scheme="paper", random_state=seed)),
+    "ksvd": Method("K-SVD", lambda k, seed: KSVD(n_nonzero_coefs=k, random_state=seed), learns_sparsity=True),
     "spams": Method(
         "SPAMS",
-        lambda k, seed: SPAMS(k, random_state=seed),
-        lambda k, seed: SPAMS(k, lambda1=0.002, random_state=seed),
+        lambda k, seed: SPAMS(n_nonzero_coefs=k, random_state=seed),
+        lambda k, seed: SPAMS(n_nonzero_coefs=k, lambda1=0.002, random_state=seed),
         is_slow=True,
         package="spams",
     ),
     "translearn": Method(
-        "TransLearn", lambda k, seed: TransformLearning(k, random_state=seed), learns_sparsity=True, is_slow=True
-    ),
-    "logcosh-rtr": Method("logcosh-RTR", lambda k, seed: LogCoshRTR(k, random_state=seed), is_slow=True),
-    "l1-rgd": Method(
-        "l1-RGD",
-        lambda k, seed: L1RGD(k, random_state=seed),
-        lambda k, seed: L1RGD(k, recovery="deflation", step_size=0.3, random_state=seed),
+        "TransLearn",
+        lambda k, seed: TransformLearning(n_nonzero_coefs=k, random_state=seed),
+        learns_sparsity=True,
         is_slow=True,
     ),
-    "l4-msp": Method("l4-MSP", lambda k, seed: MSP(k, random_state=seed)),
-    "l3-s1": Method("l3-s1", lambda k, seed: L3Stage1(k, random_state=seed)),
+    "logcosh-rtr": Method(
+        "logcosh-RTR", lambda k, seed: LogCoshRTR(n_nonzero_coefs=k, random_state=seed), is_slow=True
+    ),
+    "l1-rgd": Method(
+        "l1-RGD",
+        lambda k, seed: L1RGD(n_nonzero_coefs=k, random_state=seed),
+        lambda k, seed: L1RGD(n_nonzero_coefs=k, recovery="deflation", step_size=0.3, random_state=seed),
+        is_slow=True,
+    ),
+    "l4-msp": Method("l4-MSP", lambda k, seed: MSP(n_nonzero_coefs=k, random_state=seed)),
+    "l3-s1": Method("l3-s1", lambda k, seed: L3Stage1(n_nonzero_coefs=k, random_state=seed)),
+}
+#: Those that a user's data is tried with.
+COMPARED: Mapping[str, Method] = {
+    **METHODS,
+    "fastica": Method("FastICA", fast_ica),
+    "picard": Method("Picard", picard, package="picard"),
+    "dictionary-learning": Method(SklearnDictionary.label, SklearnDictionary, is_slow=True),
 }
 JUDGED_BY_TRUTH = ("logcosh-rtr", "l1-rgd")  # in the published code
 _MOST_TRIES = 10
 
 
-def installed() -> list[str]:
-    return [name for name, method in METHODS.items() if method.is_installed]
+def installed(methods: Mapping[str, Method] = METHODS) -> list[str]:
+    return [name for name, method in methods.items() if method.is_installed]
 
 
-def check(names: Sequence[str]) -> None:
+def check(names: Sequence[str], methods: Mapping[str, Method] = METHODS) -> None:
     """Refuse a name that is unknown, or whose package is missing."""
     for name in names:
-        if name not in METHODS:
-            raise ValueError(f"there is no method {name!r}; the methods are {', '.join(METHODS)}, or all.")
-        if not METHODS[name].is_installed:
+        if name not in methods:
+            raise ValueError(f"there is no method {name!r}; the methods are {', '.join(methods)}, or all.")
+        if not methods[name].is_installed:
             raise ImportError(
-                f'{METHODS[name].label} needs {METHODS[name].package}: pip install "hrpursuit[peers]", '
+                f'{methods[name].label} needs {methods[name].package}: pip install "hrpursuit[peers]", '
                 f"or leave {name} out."
             )
 
@@ -108,9 +122,9 @@ def chosen(settings: Settings) -> list[str]:
     return [name for name in installed() if not settings.methods or name in settings.methods]
 
 
-def missing() -> str:
+def missing(methods: Mapping[str, Method] = METHODS) -> str:
     """A sentence on the methods that are not installed; empty if all are."""
-    absent = [method for method in METHODS.values() if not method.is_installed]
+    absent = [method for method in methods.values() if not method.is_installed]
     return " ".join(f'{m.label} is left out: pip install "hrpursuit[peers]" installs it.' for m in absent)
 
 
@@ -127,7 +141,7 @@ def warm_up(name: str) -> None:
     X = make_sparse_coded(60, 4, sparsity=0.3, random_state=0)[0]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        METHODS[name].estimator(2, 0).fit(X).transform(X)
+        COMPARED[name].estimator(2, 0).fit(X).transform(X)
 
 
 def fit_until_true(

@@ -22,7 +22,7 @@ HARD_FIRST, WIENER = 2.7, 0.9  # of two passes
 #: Elad and Aharon's: redundancy, gain of the error, iterations, most patches to learn from, weight of the noisy image.
 KSVD_SIDE, KSVD_GAIN, KSVD_ITERATIONS, KSVD_PATCHES, KSVD_WEIGHT = 16, 1.15, 10, 65_000, 30
 LEARNER_ATOMS, LEARNER_PATCHES, LEARNER_PENALTY = 100, 5000, 8.0
-LEARNER_NONZERO = {10: 4, 15: 3, 25: 2, 50: 1}  # atoms a patch, by sigma
+LEARNER_NONZERO = {10: 4, 15: 3, 25: 2, 50: 1}  # atoms per patch, by sigma
 
 
 def _hard_thresholded(codes: Plane, level: float, n_kept: int) -> Plane:
@@ -90,8 +90,8 @@ def ksvd(noisy: Image, sigma: float, seed: int = 0) -> Image:
 
 
 def redundant_cosines(size: int, n_waves: int) -> NDArray[np.float64]:
-    """`n_waves` x `n_waves` products of cosines of ever higher frequency, more than pixels, one a row; those that vary
-    along an axis have mean 0 on it.
+    """`n_waves` x `n_waves` products of cosines of rising frequency, more than there are pixels, one per row; those
+    that vary along an axis have mean 0 on it.
     """
     waves = np.cos(np.pi / n_waves * np.outer(np.arange(n_waves), np.arange(size)))
     waves[1:] -= waves[1:].mean(axis=1, keepdims=True)
@@ -100,8 +100,8 @@ def redundant_cosines(size: int, n_waves: int) -> NDArray[np.float64]:
 
 
 def learner(noisy: Image, sigma: float, seed: int = 0, *, n_nonzero: int | None = None) -> Image:
-    """scikit-learn's MiniBatchDictionaryLearning as in its denoising example, matching pursuit with few atoms a patch,
-    but learned on noisy patches less their means, in the unit of sigma: the example learns from a clean half.
+    """scikit-learn's MiniBatchDictionaryLearning as in its denoising example, matching pursuit with few atoms per
+    patch, but learned on noisy patches less their means, in the unit of sigma: the example learns from a clean half.
     """
     n_nonzero = LEARNER_NONZERO[min(LEARNER_NONZERO, key=lambda s: abs(s - sigma))] if n_nonzero is None else n_nonzero
     patches = patches_of((noisy / sigma).astype(np.float32), SIZE)

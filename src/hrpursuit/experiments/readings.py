@@ -46,7 +46,7 @@ def path_of(settings: Settings) -> Config:
 
 def read(path: str | Path) -> np.ndarray:
     """Hours x sensors; NaN where a sensor did not report. The first column is the hour."""
-    expected = f"{path}: expected a CSV file with a line of names, then a line an hour: the hour, a number a sensor"
+    expected = f"{path}: expected a CSV file with a line of names, then a line per hour: the hour, a number per sensor"
     with Path(path).open(encoding="utf-8", errors="replace") as file:
         names = file.readline().rstrip("\n").split(",")
     if all(_is_number(name) for name in names):

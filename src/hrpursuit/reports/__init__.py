@@ -2,6 +2,6 @@
 
 from hrpursuit.reports.page import write_page
 from hrpursuit.reports.study import Study, study_table
-from hrpursuit.reports.targets import Goal, read_targets
+from hrpursuit.reports.targets import read_targets
 
-__all__ = ["Goal", "Study", "read_targets", "study_table", "write_page"]
+__all__ = ["Study", "read_targets", "study_table", "write_page"]

@@ -38,7 +38,7 @@ def code_counts(n_columns: int) -> list[int]:
 def learn_atoms(readings: Readings) -> Atoms:
     """A dictionary fitted to the smallest of `code_counts`; only observed readings count."""
     n_nonzero = code_counts(readings.n_columns)[0]
-    model = HRP(n_nonzero, random_state=0).fit(readings.values)
+    model = HRP(n_nonzero_coefs=n_nonzero, random_state=0).fit(readings.values)
     codes = model.transform(readings.values)
     energy = np.sum(codes**2, axis=0)
     total = max(float(energy.sum()), np.finfo(float).tiny)

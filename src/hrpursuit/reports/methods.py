@@ -1,17 +1,17 @@
 """Ways to store the readings, ours and others, as trials: each one makes a file and takes the table out of it again."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from hrpursuit.compression import compress, decompress
-from hrpursuit.compression.rivals import RIVALS
+from hrpursuit.compression import Decoder, Target, compress, decompress
 from hrpursuit.core.protocols import Array
 from hrpursuit.reports.atoms import code_counts
 from hrpursuit.reports.readings import Readings
-from hrpursuit.reports.targets import Goal
+from hrpursuit.rivals import RIVALS
 
 OURS = "adaptive"
 CODES = "n_nonzero"
@@ -52,9 +52,10 @@ def choose(text: str, *, rivals: bool = True) -> list[str]:
     return [name for name in (known() if "all" in names else names) if rivals or name not in _RIVALS]
 
 
-def ours(readings: Readings, goal: Goal) -> Coded:
-    """Our file with the default settings."""
-    return _back(compress(readings.table, **goal.options))
+def ours(readings: Readings, asked: Mapping[str, Any]) -> tuple[Target, Coded]:
+    """Our file with the default settings, and its target."""
+    data = compress(readings.table, **asked)
+    return Decoder(data).target, _back(data)
 
 
 def n_trials(name: str, readings: Readings, n_errors: int) -> int:
@@ -72,14 +73,14 @@ def trials(name: str, readings: Readings, errors: Sequence[float]) -> list[Trial
 
 def _in_basis(readings: Readings, basis: str, error: float) -> Trial:
     def run() -> Coded:
-        return _back(compress(readings.table, rmse=error, basis=basis))
+        return _back(compress(readings.table, relative_rmse=error, basis=basis))
 
     return Trial(basis, BASES[basis], _asked(error), run)
 
 
 def _by_codes(readings: Readings, n_nonzero: int) -> Trial:
     def run() -> Coded:
-        return _back(compress(readings.table, n_nonzero=n_nonzero))
+        return _back(compress(readings.table, n_nonzero_coefs=n_nonzero))
 
     return Trial(CODES, "hrpursuit, T0 codes in an HRP dictionary", f"T0 = {n_nonzero}", run)
 

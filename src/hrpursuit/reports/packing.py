@@ -1,6 +1,7 @@
 """The numbers of a study in the form that the page reads: a dictionary for JSON, and all cells as 16-bit integers."""
 
 import base64
+import math
 import zlib
 from dataclasses import dataclass
 from typing import Any
@@ -114,8 +115,9 @@ def _spread(differences: np.ndarray) -> float:
 def _setting(setting: Setting, study: Study) -> dict[str, Any]:
     n_observed = max(study.readings.n_observed, 1)
     return {
-        "short": setting.goal.short,
-        "text": setting.goal.text,
+        "short": str(setting.target).removeprefix("relative "),
+        "text": str(setting.target),
+        "bounds": _bounds(setting, study),
         "bytes": setting.n_bytes,
         "rmse": setting.rmse,
         "maxError": setting.max_error,
@@ -151,6 +153,14 @@ def _atoms(study: Study) -> dict[str, Any] | None:
         return None
     shown = [{"weights": _short(a.weights), "share": a.share, "used": a.used} for a in study.atoms.shown]
     return {"nNonzero": study.atoms.n_nonzero, "nAll": study.atoms.n_all, "shown": shown}
+
+
+def _bounds(setting: Setting, study: Study) -> list[float | None] | None:
+    """Largest error that each column may have, None where single readings have no bound; None if all have the same."""
+    if setting.target.by_column is None:
+        return None
+    bounds = setting.target.bounds(study.readings.n_columns).tolist()
+    return [bound if math.isfinite(bound) else None for bound in bounds]
 
 
 def _short(numbers: np.ndarray) -> list[float]:

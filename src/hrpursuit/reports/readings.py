@@ -16,7 +16,7 @@ _MOST_DECIMALS = 6
 
 @dataclass(frozen=True)
 class Readings:
-    """One time step a row, one sensor a column."""
+    """One time step per row, one sensor per column."""
 
     table: Any  # as it was given, for the codecs
     values: Array  # of shape (n_rows, n_columns), NaN in gaps

@@ -1,13 +1,15 @@
 """What a report shows, computed: files at several targets, other ways to store the table, atoms, the worst hours."""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from hrpursuit.compression import LostColumnsWarning, Target
+from hrpursuit.compression.parameters import request_target
 from hrpursuit.core.protocols import Array
 from hrpursuit.metrics import masked_rmse
 from hrpursuit.reports import methods
@@ -15,11 +17,14 @@ from hrpursuit.reports.atoms import Atoms, learn_atoms
 from hrpursuit.reports.hours import BadHour, worst_hours
 from hrpursuit.reports.picture import Cells, choose_cells
 from hrpursuit.reports.readings import PlainSizes, Readings, plain_sizes, take_apart
-from hrpursuit.reports.targets import Goal, suitable
+from hrpursuit.reports.targets import suitable
 
 Item = TypeVar("Item")
 #: A bound on every error costs more than the same mean error without one: two curves.
-OUR_CURVES = {"hrpursuit, by RMSE or lossless": {"rmse", "lossless"}, "hrpursuit, by largest error": {"max_error"}}
+OUR_CURVES = {
+    "hrpursuit, by RMSE or lossless": {"relative_rmse", "lossless"},
+    "hrpursuit, by largest error": {"max_error"},
+}
 Watch = Callable[[Iterable[Item], int], Iterator[Item]]
 
 
@@ -27,7 +32,7 @@ Watch = Callable[[Iterable[Item], int], Iterator[Item]]
 class Setting:
     """Our file at one target."""
 
-    goal: Goal
+    target: Target
     n_bytes: int
     rmse: float
     max_error: float
@@ -66,7 +71,7 @@ class Study:
     settings: tuple[Setting, ...]  # largest file first
     curves: tuple[Curve, ...]
     atoms: Atoms | None
-    notes: tuple[str, ...] = field(default=())  # what could not be done, and why
+    notes: tuple[str, ...] = field(default=())  # what could not be done and why, and columns that are left in error
 
 
 def plainly(items: Iterable[Item], total: int) -> Iterator[Item]:
@@ -76,7 +81,7 @@ def plainly(items: Iterable[Item], total: int) -> Iterator[Item]:
 
 def study_table(
     table: Any,
-    targets: Sequence[Goal] | None = None,
+    targets: Sequence[Mapping[str, Any]] | None = None,
     chosen: Sequence[str] | None = None,
     watch: Callable[[Iterable[Any], int], Iterator[Any]] = plainly,
 ) -> Study:
@@ -85,9 +90,10 @@ def study_table(
     Parameters
     ----------
     table : DataFrame or array-like of shape (n_rows, n_columns)
-        One time step a row, one sensor a column, NaN in gaps.
-    targets : sequence of Goal or None, default=None
-        None: a list that suits the readings.
+        One time step per row, one sensor per column, NaN in gaps.
+    targets : sequence of dict or None, default=None
+        Each with the parameters of `compress` that ask for a target, as `{"max_error": 2}`. None: a list that suits the
+        readings.
     chosen : sequence of str or None, default=None
         Names of the other methods; None takes all. Those whose packages are not installed become notes.
     watch : callable, default=no bar
@@ -98,11 +104,14 @@ def study_table(
     study : Study
     """
     readings = take_apart(table)
-    goals = list(targets) if targets is not None else suitable(readings)
+    asked: list[Mapping[str, Any]] = list(targets if targets is not None else suitable(readings))
+    for target in asked:  # before the work, not after
+        request_target(**target).check(list(getattr(table, "columns", range(readings.n_columns))))
     names = methods.known() if chosen is None else list(chosen)
-    cells = choose_cells(readings.n_rows, readings.n_columns, len(goals) + 1)
-    work = _Work(readings, goals, names, cells)
+    cells = choose_cells(readings.n_rows, readings.n_columns, len(asked) + 1)
+    work = _Work(readings, asked, names, cells)
     with warnings.catch_warnings():
+        warnings.simplefilter("ignore", LostColumnsWarning)  # of the other methods; ours become notes
         warnings.simplefilter("ignore", ConvergenceWarning)  # fits to a number of codes go on after Stage One
         for _ in watch(work.steps(), work.n_steps):
             pass
@@ -112,8 +121,8 @@ def study_table(
 class _Work:
     """Steps of a study, and what they have found so far."""
 
-    def __init__(self, readings: Readings, goals: list[Goal], names: list[str], cells: Cells) -> None:
-        self.readings, self.goals, self.names, self.cells = readings, goals, names, cells
+    def __init__(self, readings: Readings, asked: list[Mapping[str, Any]], names: list[str], cells: Cells) -> None:
+        self.readings, self.asked, self.names, self.cells = readings, asked, names, cells
         self.settings: list[Setting] = []
         self.points: dict[str, list[Point]] = {}
         self.labels: dict[str, str] = {}
@@ -121,31 +130,35 @@ class _Work:
         self.absent: set[str] = set()  # methods whose packages are not installed
         self.sizes = PlainSizes(0, 0)
         self.atoms: Atoms | None = None
-        n_errors = len(_to_match(goals))
-        self.n_steps = 2 + len(goals) + sum(methods.n_trials(name, readings, n_errors) for name in names)
+        n_errors = len(_to_match(asked))
+        self.n_steps = 2 + len(asked) + sum(methods.n_trials(name, readings, n_errors) for name in names)
 
     def steps(self) -> Iterator[None]:
         self.sizes = plain_sizes(self.readings)
         yield
-        for goal in self.goals:
-            self.settings.append(self._setting(goal))
+        for target in self.asked:
+            self.settings.append(self._setting(target))
             yield
         self._learn()
         yield
-        wanted = _to_match(self.goals)
-        errors = [setting.rmse for setting in self.settings if setting.goal in wanted and setting.rmse > 0]
+        wanted = _to_match(self.asked)
+        both = zip(self.asked, self.settings, strict=True)
+        errors = [setting.rmse for target, setting in both if target in wanted and setting.rmse > 0]
         for name in self.names:
             for trial in methods.trials(name, self.readings, errors):
                 self._try(trial)
                 yield
 
-    def _setting(self, goal: Goal) -> Setting:
-        n_bytes, restored = methods.ours(self.readings, goal)
+    def _setting(self, asked: Mapping[str, Any]) -> Setting:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always", LostColumnsWarning)
+            target, (n_bytes, restored) = methods.ours(self.readings, asked)
+        self.notes += [f"{target}: {warning.message}" for warning in caught]
         rmse, largest = errors_of(self.readings, restored)
         differences = np.where(self.readings.observed, self.readings.values - restored, 0.0)
         counts = np.maximum(self.readings.observed.sum(axis=0), 1)
         return Setting(
-            goal,
+            target,
             n_bytes,
             rmse,
             largest,
@@ -184,8 +197,8 @@ class _Work:
         settings = sorted(self.settings, key=lambda one: (-one.n_bytes, one.rmse))
         curves = []
         for label, kinds in OUR_CURVES.items():
-            ours = [one for one in settings if one.goal.kind in kinds]
-            points = [Point(one.n_bytes, one.rmse, one.max_error, one.goal.text) for one in ours]
+            ours = [one for one in settings if one.target.kind in kinds]
+            points = [Point(one.n_bytes, one.rmse, one.max_error, str(one.target)) for one in ours]
             curves.append(Curve(methods.OURS, label, tuple(points)))
         for name, points in self.points.items():
             points = sorted(points, key=lambda point: (point.n_bytes, -point.rmse))
@@ -202,7 +215,7 @@ def errors_of(readings: Readings, restored: Array) -> tuple[float, float]:
     return masked_rmse(readings.values, restored), float(differences.max())
 
 
-def _to_match(goals: Sequence[Goal]) -> list[Goal]:
+def _to_match(asked: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Targets whose errors the other methods try to reach: those by RMSE, or all that lose something."""
-    by_rmse = [goal for goal in goals if goal.kind == "rmse"]
-    return by_rmse if len(by_rmse) > 1 else [goal for goal in goals if goal.kind != "lossless"]
+    by_rmse = [target for target in asked if "relative_rmse" in target]
+    return by_rmse if len(by_rmse) > 1 else [target for target in asked if target.get("lossless") is not True]

@@ -1,10 +1,11 @@
 """Where rows come from: memory, files larger than memory, a cluster."""
 
+from hrpursuit.core.protocols import Rows
 from hrpursuit.rows.array import ArrayRows, gather
 from hrpursuit.rows.dask import DaskRows, map_lazily
 from hrpursuit.rows.mapped import MappedRows, whitening
 from hrpursuit.rows.open import is_outside_memory, open_rows
-from hrpursuit.rows.source import BlockError, Source
+from hrpursuit.rows.source import BlockError, Opener, Source
 from hrpursuit.rows.stream import StreamedRows
 from hrpursuit.rows.survey import survey
 from hrpursuit.rows.writers import write_blocks
@@ -14,6 +15,8 @@ __all__ = [
     "BlockError",
     "DaskRows",
     "MappedRows",
+    "Opener",
+    "Rows",
     "Source",
     "StreamedRows",
     "gather",

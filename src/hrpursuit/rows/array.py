@@ -5,24 +5,22 @@ from typing import Any
 
 import numpy as np
 
-from hrpursuit.core.protocols import Array, Where
+from hrpursuit.core.protocols import Array, Rows, Where
 
 BLOCK_BYTES = 1 << 20  # a block of codes that stays in a core's own cache
 
 
-class ArrayRows:
+class ArrayRows(Rows):
     """The rows of a two-dimensional float array, in blocks whose codes stay in cache.
 
     Parameters
     ----------
     X : array of shape (n_samples, n_features), float32 or float64
     block_size : int or None, default=None
-        Rows a block; None chooses by the number of features.
+        Rows per block; None chooses by the number of features.
     feature_names : sequence of str or None, default=None
     is_checked : bool, default=False
         Whether it is known that all entries are finite, or gaps where these are taken.
-    is_finite : bool, default=False
-        Whether it is known that there are no gaps either.
     """
 
     def __init__(
@@ -31,7 +29,6 @@ class ArrayRows:
         block_size: int | None = None,
         feature_names: Sequence[str] | None = None,
         is_checked: bool = False,
-        is_finite: bool = False,
     ) -> None:
         self.X = X
         self.n_samples: int | None = X.shape[0]
@@ -39,7 +36,7 @@ class ArrayRows:
         self.dtype = X.dtype
         self.block_size = block_size or cache_sized(self.n_features, X.dtype)
         self.feature_names = feature_names
-        self.is_checked, self.is_finite = is_checked, is_finite
+        self.is_checked = is_checked
 
     def blocks(self) -> Iterator[Array]:
         for start in range(0, len(self.X), self.block_size):

@@ -1,67 +1,80 @@
 """Rows from a function of one's own that gives the blocks anew for every pass."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
-
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows.source import BlockError, DataError, Source, check_shape, float_type, repacked
+from hrpursuit.rows.memory import array_of
+from hrpursuit.rows.source import BlockError, DataError, Opener, Source, repacked
 
-_NAME = "the function that gives blocks"
 _END = object()
 
 
 class CalledSource(Source):
-    """Blocks from a function without arguments; it is called once for each pass, and once for a first look."""
+    """Blocks, arrays or tables, from a function without arguments; it is called once for each pass, and once for a
+    first look. Columns of tables are taken by name.
+    """
 
-    def __init__(self, call: Callable[[], Iterable[Any]]) -> None:
-        self.name = _NAME
-        self.n_samples = None
-        self._call = call
+    name = "the function that gives blocks"
+    n_samples = None
+
+    def __init__(self, call: Callable[[], Iterable[Any]], columns: Sequence[str] | None = None) -> None:
+        self._call, self._columns = call, columns
         parts: Any = self._parts()
-        first: Array | None = next(parts, None)
+        first: tuple[Array, list[str] | None] | None = next(parts, None)
         parts.close()
         if first is None:
             raise DataError(f"{self.name} gave none: there are no rows.")
-        self.n_features = first.shape[1]
-        self.dtype = float_type(first.dtype, f"block 1 of {self.name}")
+        self.n_features, self.dtype, self.feature_names = first[0].shape[1], first[0].dtype, first[1]
+        self._columns = self.feature_names
 
-    def _parts(self) -> Iterator[Array]:
-        """The blocks that have rows, checked; whatever goes wrong is reported with the number of the block."""
-        n_blocks, n_rows, n_columns, dtype = 0, 0, 0, None
+    def _parts(self) -> Iterator[tuple[Array, list[str] | None]]:
+        """The blocks that have rows, with the names of their columns, checked; whatever goes wrong is reported with the
+        number of the block.
+        """
+        n_blocks, n_rows, first = 0, 0, None
         blocks: Any = None
         try:
             while True:
+                label = f"block {n_blocks + 1} of {self.name}"
                 try:
                     blocks = iter(self._call()) if blocks is None else blocks
                     given = next(blocks, _END)
-                    block = np.asarray(given)
+                    if given is _END:
+                        return
+                    block, names = array_of(given, self._columns, label)
+                except DataError:
+                    raise
                 except Exception as error:
                     raise BlockError(
-                        f"block {n_blocks + 1} of {self.name}, from row {n_rows + 1} on, could not be read: "
-                        f"{type(error).__name__}: {error}"
+                        f"{label}, from row {n_rows + 1} on, could not be read: {type(error).__name__}: {error}"
                     ) from error
-                if given is _END:
-                    return
                 n_blocks += 1
-                label = f"block {n_blocks} of {self.name}"
-                check_shape(block.shape, label)
                 if len(block) == 0:
                     continue
-                n_columns, dtype = n_columns or block.shape[1], dtype or float_type(block.dtype, label)
-                if block.shape[1] != n_columns:
+                first = block if first is None else first
+                if block.shape[1] != first.shape[1]:
                     raise DataError(
-                        f"{label} has {block.shape[1]} columns where the first has {n_columns}; all must have as many."
+                        f"{label} has {block.shape[1]} columns where the first has {first.shape[1]}; all must have as "
+                        "many."
                     )
-                if float_type(block.dtype, label).itemsize > dtype.itemsize and block.dtype.kind == "f":
-                    raise DataError(f"{label} holds {block.dtype} where the first holds {dtype}; give all as one type.")
+                if block.dtype.itemsize > first.dtype.itemsize:
+                    raise DataError(
+                        f"{label} holds {block.dtype} where the first holds {first.dtype}; give all as one type."
+                    )
                 n_rows += len(block)
-                yield block
+                yield block, names
         finally:
             with suppress(AttributeError):
                 blocks.close()
 
     def pieces(self, n_rows: int) -> Iterator[Array]:
-        return repacked(self._parts(), n_rows, self.n_features, self.dtype)
+        return repacked((block for block, _ in self._parts()), n_rows, self.n_features, self.dtype)
+
+
+def _is_function(data: Any) -> bool:
+    return callable(data) and not hasattr(data, "__array__") and not isinstance(data, type)
+
+
+OPENER = Opener(_is_function, CalledSource)

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows.optional import needed
-from hrpursuit.rows.source import RangeSource, check_shape, float_type, repacked
+from hrpursuit.rows.optional import is_a, needed
+from hrpursuit.rows.source import Opener, RangeSource, check_shape, file_opener, float_type, repacked
 
 _SLAB_BYTES = 16 << 20
 
@@ -57,7 +57,7 @@ class ChunkedSource(RangeSource):
                     yield array[start:stop]
 
 
-def open_hdf5(path: Path, dataset: str | None) -> ChunkedSource:
+def open_hdf5(path: Path, dataset: str | None = None) -> ChunkedSource:
     h5py = needed("h5py", "HDF5 files", "files")
 
     @contextmanager
@@ -77,7 +77,7 @@ def open_hdf5(path: Path, dataset: str | None) -> ChunkedSource:
         raise ValueError(f"{path} cannot be read: it is damaged, cut short or not an HDF5 file ({error}).") from error
 
 
-def open_zarr(path: Path, dataset: str | None) -> ChunkedSource:
+def open_zarr(path: Path, dataset: str | None = None) -> ChunkedSource:
     zarr = needed("zarr", "Zarr files", "files")
     try:
         node = zarr.open(str(path), mode="r")
@@ -104,3 +104,14 @@ def _choose(path: Path, found: list[str], dataset: str | None) -> str:
     if dataset.strip("/") not in found:
         raise ValueError(f"{path} has no dataset {dataset!r}; it has {', '.join(found[:20])}.")
     return dataset.strip("/")
+
+
+def open_array(array: Any) -> ChunkedSource:
+    return ChunkedSource(array, f"the dataset {array.name or ''}".strip())
+
+
+OPENERS = (
+    file_opener(open_hdf5, ".h5", ".hdf5"),
+    file_opener(open_zarr, ".zarr"),
+    Opener(lambda data: is_a(data, "h5py", "Dataset") or is_a(data, "zarr", "Array"), open_array),
+)

@@ -14,7 +14,7 @@ import numpy as np
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows.columns import arrow_to_array, check_no_columns, choose_columns
 from hrpursuit.rows.optional import needed
-from hrpursuit.rows.source import DataError, Source, repacked
+from hrpursuit.rows.source import DataError, Source, file_opener, no_rows, repacked
 
 Header = Literal["auto", "yes", "no"]
 _MISSING = {"", "na", "n/a", "nan", "null", "none", "-"}  # in a first line these are cells, not names
@@ -93,7 +93,7 @@ class CSVSource(Source):
     n_samples = None
     dtype = np.dtype(np.float64)
 
-    def __init__(self, path: Path, columns: Sequence[str] | None, header: Header) -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None = None, header: Header = "auto") -> None:
         self._arrow = needed("pyarrow", "CSV files", "files")
         self._csv = needed("pyarrow.csv", "CSV files", "files")
         self.path = path
@@ -102,7 +102,7 @@ class CSVSource(Source):
         fields = self.layout.fields if self.layout.has_names else [str(i) for i in range(len(self.layout.fields))]
         self.fields = fields
         if self.layout.counts_rows:
-            warnings.warn(f"{path}: the first column has no name and counts the rows; it is left out.", stacklevel=4)
+            warnings.warn(f"{path}: the first column has no name and counts the rows; it is left out.", stacklevel=3)
             fields = fields[1:]
         if self.layout.is_bare:
             check_no_columns(columns, self.name)
@@ -148,7 +148,7 @@ class CSVSource(Source):
         except UnicodeDecodeError as undecodable:
             raise _not_utf8(self.path, undecodable) from error
         if "Empty CSV" in str(error):
-            raise DataError(f"{self.path} is empty: it has no rows.") from error
+            raise no_rows(self.name) from error
         raise DataError(f"{self.path} cannot be read: it is damaged or not a table ({error}).") from error
 
     def _check_line(self, cells: list[str], n_row: int, error: Any) -> None:
@@ -164,3 +164,6 @@ class CSVSource(Source):
                     f"{self.path}: column {shown} holds {cell!r} in row {n_row}, not a number; leave the column out by "
                     "naming the others (columns=, --columns), or mend it."
                 ) from error
+
+
+OPENER = file_opener(CSVSource, ".csv")

@@ -1,5 +1,6 @@
 """Rows of a Dask array or DataFrame: every pass is one map over its chunks and a tree sum of small arrays."""
 
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property, partial
@@ -8,18 +9,19 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.core.protocols import Array, Where
+from hrpursuit.core.protocols import Array, Rows, Where
 from hrpursuit.rows.array import ArrayRows, sample_indices
-from hrpursuit.rows.columns import check_no_columns, choose_columns
+from hrpursuit.rows.columns import check_no_columns, frame_columns
 from hrpursuit.rows.engines import ClusterEngine, Done, Engine, ThreadsEngine, current_client, key_of
-from hrpursuit.rows.source import BlockError, DataError, check_shape, float_type
-from hrpursuit.rows.survey import first_gap_block, survey_block
-from hrpursuit.rows.watch import Watcher, pass_name, watched
+from hrpursuit.rows.memory import without_mask
+from hrpursuit.rows.source import BlockError, Opener, check_shape, float_type, no_rows
+from hrpursuit.rows.survey import first_block, refusal, survey_block
+from hrpursuit.rows.watch import pass_name, watched
 
 _NAME = "the Dask collection"
 
 
-class DaskRows:
+class DaskRows(Rows):
     """The rows of a Dask collection, which stay where they are.
 
     With a distributed client the chunks are persisted, each on its worker, and each pass sends tasks to them; without
@@ -39,46 +41,26 @@ class DaskRows:
     ----------
     n_passes : int
         Maps over all chunks, or over those that a sample needs.
-    watcher : Watcher or None
-        Told how far each pass has come.
     """
 
     def __init__(self, collection: Any, columns: Sequence[str] | None = None, name: str = _NAME) -> None:
         self.name = name
-        self.feature_names: list[str] | None = None
         if hasattr(collection, "to_dask_array"):
             collection = self._frame(collection, columns)
         else:
+            check_no_columns(columns, _NAME)
             collection = self._array(collection)
         self.collection = collection
         self.n_samples: int | None = None if self._lengths is None else int(sum(self._lengths))
         self.n_passes = 0
-        self.watcher: Watcher | None = None
-
-    def __str__(self) -> str:
-        return self.name
 
     def _frame(self, frame: Any, columns: Sequence[str] | None) -> Any:
         if frame.ndim != 2:
-            raise ValueError(f"{_NAME} must be two-dimensional, one sample a row; got a Series.")
-        labels = list(frame.columns)
-        if all(isinstance(label, str) for label in labels):
-            labels = self.feature_names = choose_columns(labels, columns, _NAME)
-        else:
-            check_no_columns(columns, _NAME)
-        frame = frame[labels]
-        types = [getattr(frame.dtypes[label], "numpy_dtype", frame.dtypes[label]) for label in labels]
-        for label, kind in zip(labels, types, strict=True):
-            if getattr(kind, "kind", "O") not in "buif":
-                raise ValueError(
-                    f"{_NAME}: column {label!r} holds {frame.dtypes[label]}, not numbers; leave it out by naming the "
-                    "others (columns=, --columns), or mend it."
-                )
-        kinds = {float_type(np.dtype(kind), _NAME) for kind in types}
-        self.n_features = len(labels)
-        self.dtype = np.dtype(np.float32 if kinds == {np.dtype(np.float32)} else np.float64)
+            raise ValueError(f"{_NAME} must be two-dimensional, one sample per row; got a Series.")
+        frame, self.feature_names, self.dtype = frame_columns(frame, columns, _NAME)
+        self.n_features = len(frame.columns)
         self._lengths: list[int] | None = None
-        return frame if types == list(frame.dtypes) else frame.astype(self.dtype)  # nullable numbers: gaps become NaN
+        return frame
 
     def _array(self, array: Any) -> Any:
         check_shape(array.shape, _NAME)
@@ -124,7 +106,7 @@ class DaskRows:
             task = _Task(_sum_chunk, self.n_features, self.dtype)
             total = self._engine.total(task, (kernel, args), name, self._done(advance))
         if total is None:
-            raise DataError(f"{_NAME} is empty: it has no rows.")
+            raise no_rows(_NAME)
         return total
 
     def map(self, kernel: Callable[..., Any], *args: Any) -> Iterator[Any]:
@@ -139,7 +121,7 @@ class DaskRows:
             lengths = [int(found) for found in self._each(_count_where, (where,), "count")]
         edges = np.cumsum([0, *lengths])
         if where is None and edges[-1] == 0:
-            raise DataError(f"{_NAME} is empty: it has no rows.")
+            raise no_rows(_NAME)
         chosen = sample_indices(int(edges[-1]), n, seed)
         if chosen is None:
             chosen = np.arange(edges[-1])
@@ -184,15 +166,12 @@ def _apply_kernel(
     gaps: bool,
     block_info: Any = None,
 ) -> Array:
-    X = np.asarray(chunk).astype(dtype, copy=False)
+    X = np.asarray(without_mask(chunk)).astype(dtype, copy=False)
     _, n_gaps, n_infinite, _ = survey_block(X)
     if n_infinite or (n_gaps and not gaps):
-        _, row, column, value = first_gap_block(X, gaps)
-        where = f"chunk {block_info[0]['chunk-location'][0] + 1}" if block_info else "a chunk"
-        raise DataError(
-            f"{where} of {_NAME} has a value that is NaN, missing or infinite ({value:g}), in its row {int(row) + 1}, "
-            f"column {int(column) + 1}; fill the gaps or leave out such rows."
-        )
+        _, row, column = first_block(X, bool(n_infinite))
+        where = f"chunk {block_info[0]['chunk-location'][0] + 1} of {_NAME}" if block_info else f"a chunk of {_NAME}"
+        raise refusal(where, n_infinite or n_gaps, int(row), int(column), None, infinite=bool(n_infinite))
     with one_blas_thread():
         return kernel(X, *args)
 
@@ -206,7 +185,7 @@ class _Task:
         self.dtype = dtype
 
     def __call__(self, i: int, chunk: Any, args: tuple[Any, ...], *own: Any) -> Any:
-        X = np.asarray(chunk)
+        X = np.asarray(without_mask(chunk))
         if X.ndim != 2 or X.shape[1] != self.n_features:
             raise BlockError(
                 f"chunk {i + 1} of {_NAME} has the shape {X.shape}; it must have {self.n_features} columns."
@@ -243,3 +222,10 @@ def _take(X: Array, where: Where | None, chosen: Array) -> Array:
     if where is not None:
         X = X[np.concatenate(list(ArrayRows(X).map(where)))]
     return X[chosen]
+
+
+def _is_dask(data: Any) -> bool:
+    return "dask" in sys.modules and hasattr(data, "__dask_graph__") and hasattr(data, "ndim")
+
+
+OPENER = Opener(_is_dask, DaskRows)

@@ -1,4 +1,13 @@
-"""How tasks over the chunks of a Dask collection are run: by Dask's threads, or on the workers of a cluster."""
+"""How tasks over the chunks of a Dask collection are run: by Dask's threads, or on the workers of a cluster.
+
+On a cluster tasks are submitted one by one, each to the worker that holds its chunk. Plain `persist` with a tree of
+`delayed` tasks, which would serve both schedulers, was measured against this with two workers of one thread and 64
+features, the fastest of seven passes each. Over 16 chunks of 62,500 rows it is as fast (0.42 to 0.43 s, submitted 0.41
+to 0.54 s), and a killed worker gives the same dictionary. Over 400 chunks of 1000 rows it takes 1.7 times as long (0.67
+s, submitted 0.39 s), and a sample of 640 rows 1.3 times (0.98 s, submitted 0.75 s): a `delayed` task costs 1.7 ms, a
+submitted one 1 ms. Workers that steal tasks keep copies of chunks (18 and 15 of 32), and no chunk is reported when it
+is done, which progress bars need.
+"""
 
 import importlib.util
 import secrets

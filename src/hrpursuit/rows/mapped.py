@@ -43,7 +43,7 @@ class _OfMap:
         return self.where(_mapped(X, self.A, self.offset))
 
 
-class MappedRows:
+class MappedRows(Rows):
     """The rows of `source`, less `offset`, times A, where these are given; computed block by block.
 
     A is a matrix, or the diagonal of one.
@@ -56,6 +56,7 @@ class MappedRows:
         self.n_samples = source.n_samples
         self.n_features = source.n_features if A is None else A.shape[-1]
         self.dtype = source.dtype
+        self.name = source.name
 
     def blocks(self) -> Iterator[Array]:
         for block in self.source.blocks():

@@ -8,10 +8,11 @@ from hrpursuit.core.protocols import Array
 from hrpursuit.rows.csv import CSVSource, Header
 from hrpursuit.rows.dask import DaskRows
 from hrpursuit.rows.engines import key_of
-from hrpursuit.rows.open import open_source
+from hrpursuit.rows.open import open_rows
 from hrpursuit.rows.optional import needed
 from hrpursuit.rows.parquet import ParquetSource
-from hrpursuit.rows.source import RangeSource
+from hrpursuit.rows.source import RangeSource, Source
+from hrpursuit.rows.stream import StreamedRows
 
 _CHUNK_BYTES = 64 << 20
 
@@ -21,7 +22,7 @@ def open_on_cluster(
 ) -> DaskRows:
     """The rows of a file, each chunk read by the worker that computes with it; options as for `open_rows`."""
     path = path.resolve()
-    source = open_source(path, columns, dataset, header)
+    source = _source(path, columns=columns, dataset=dataset, header=header)
     if isinstance(source, RangeSource):
         return DaskRows(_ranges(path, dataset, source), name=str(path))
     frames = needed("dask.dataframe", "Tables on a cluster", "dask")
@@ -31,6 +32,12 @@ def open_on_cluster(
     assert isinstance(source, CSVSource)
     frame = _read_csv(frames, source)
     return DaskRows(frame if source.feature_names is not None else frame.to_dask_array(), name=str(path))
+
+
+def _source(path: Path, **options: Any) -> Source:
+    rows = open_rows(path, **options)
+    assert isinstance(rows, StreamedRows)
+    return rows.source
 
 
 def _read_csv(frames: Any, source: CSVSource) -> Any:
@@ -67,6 +74,6 @@ def _ranges(path: Path, dataset: str | None, source: RangeSource) -> Any:
 
 
 def load_range(path: Path, dataset: str | None, start: int, stop: int) -> Array:
-    source = open_source(path, None, dataset, "auto")
+    source = _source(path, dataset=dataset)
     assert isinstance(source, RangeSource)
     return source.span(start, stop)

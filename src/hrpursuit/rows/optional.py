@@ -1,7 +1,9 @@
 """Packages that only some kinds of data need."""
 
 import importlib
+import sys
 from types import ModuleType
+from typing import Any
 
 _OF_PIP = {"PIL": "pillow", "skimage": "scikit-image", "pywt": "PyWavelets"}
 
@@ -16,3 +18,9 @@ def needed(module: str, what_for: str, extra: str) -> ModuleType:
         raise ImportError(
             f'{what_for} need {package}, which is not installed: pip install "hrpursuit[{extra}]", or {package}.'
         ) from error
+
+
+def is_a(data: Any, module: str, *names: str) -> bool:
+    """Whether data is of one of these classes of a module; it cannot be unless someone has imported the module."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and isinstance(data, tuple(getattr(loaded, name) for name in names))

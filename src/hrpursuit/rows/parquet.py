@@ -7,7 +7,7 @@ from typing import Any
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows.columns import arrow_float_type, arrow_to_array, choose_columns
 from hrpursuit.rows.optional import needed
-from hrpursuit.rows.source import Source, repacked
+from hrpursuit.rows.source import Opener, Source, file_opener, is_path, repacked
 
 _BATCH = 1 << 14  # rows decoded at once: its columns stay in cache while they are put side by side
 _INDEX = "__index_level_"  # how pandas names an index that has no name
@@ -20,7 +20,7 @@ class ParquetSource(Source):
     best.
     """
 
-    def __init__(self, path: Path, columns: Sequence[str] | None) -> None:
+    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
         self._parquet = needed("pyarrow.parquet", "Parquet files", "files")
         self._arrow = needed("pyarrow", "Parquet files", "files")
         self.name = str(path)
@@ -70,3 +70,9 @@ class ParquetSource(Source):
             with self._parquet.ParquetFile(path, pre_buffer=False) as file:
                 for batch in file.iter_batches(min(n_rows, _BATCH), columns=self.columns, use_threads=False):
                     yield arrow_to_array(batch.select(self.columns), self.dtype)
+
+
+OPENERS = (
+    file_opener(ParquetSource, ".parquet"),
+    Opener(lambda data: is_path(data) and Path(data).suffix != ".zarr" and Path(data).is_dir(), ParquetSource),
+)

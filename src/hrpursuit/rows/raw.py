@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.core.protocols import Array
-from hrpursuit.rows.source import DataError, RangeSource, check_shape, float_type, repacked
+from hrpursuit.rows.array import ArrayRows
+from hrpursuit.rows.memory import array_of
+from hrpursuit.rows.source import DataError, Opener, RangeSource, check_shape, file_opener, float_type, repacked
 
 _ROWS_PER_SEEK = 50  # reading one row by itself takes about as long as passing by so many
 
@@ -131,3 +133,11 @@ def of_memmap(X: np.memmap[Any, Any]) -> RawSource | None:
         return None  # the file is gone or shorter: the map still has it
     same = all(np.array_equal(end, X[[i]], equal_nan=True) for end, i in zip(ends, (0, -1), strict=False))
     return source if same else None  # else another file has taken the place of the one that is mapped
+
+
+def open_memmap(X: np.memmap[Any, Any]) -> RawSource | ArrayRows:
+    source = of_memmap(X)
+    return source if source is not None else ArrayRows(array_of(X)[0])
+
+
+OPENERS = (file_opener(open_npy, ".npy"), Opener(lambda data: isinstance(data, np.memmap), open_memmap))

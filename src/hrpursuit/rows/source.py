@@ -1,7 +1,10 @@
 """What a file, or anything else that is read from its start in pieces, has to offer to be a source of rows."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -53,6 +56,38 @@ class Source(ABC):
         return None
 
 
+@dataclass(frozen=True)
+class Opener:
+    """How one kind of data becomes rows; `OPENERS` in `rows/open.py` lists all of them.
+
+    Attributes
+    ----------
+    matches : callable
+        Whether the data is of this kind; asked about whatever a user gives.
+    open : callable
+        Makes a `Source` or `Rows` of such data. Of the options of `open_rows` it is given those that it has parameters
+        for; others are refused.
+    suffixes : tuple of str
+        How the names of such files end; then `open` is given a path that exists.
+    in_memory : bool
+        Whether estimators validate such data as an array, and give arrays back.
+    """
+
+    matches: Callable[[Any], bool]
+    open: Callable[..., Any]
+    suffixes: tuple[str, ...] = ()
+    in_memory: bool = False
+
+
+def is_path(data: Any) -> bool:
+    return isinstance(data, str | PathLike)
+
+
+def file_opener(open_file: Callable[..., Source], *suffixes: str) -> Opener:
+    """For files whose names end like this."""
+    return Opener(lambda data: is_path(data) and Path(data).suffix.lower() in suffixes, open_file, suffixes)
+
+
 class RangeSource(Source):
     """A source whose rows can be read from anywhere."""
 
@@ -61,6 +96,10 @@ class RangeSource(Source):
     @abstractmethod
     def span(self, start: int, stop: int) -> Array:
         """Rows from start to stop, in an array of their own."""
+
+
+def no_rows(name: str) -> DataError:
+    return DataError(f"{name} is empty: it has no rows.")
 
 
 def float_type(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
@@ -72,7 +111,7 @@ def float_type(dtype: np.dtype[Any], name: str) -> np.dtype[Any]:
 
 def check_shape(shape: tuple[int, ...], name: str) -> None:
     if len(shape) != 2:
-        raise DataError(f"{name} must be two-dimensional, one sample a row; got {len(shape)} dimensions, {shape}.")
+        raise DataError(f"{name} must be two-dimensional, one sample per row; got {len(shape)} dimensions, {shape}.")
 
 
 def repacked(parts: Iterable[Array], n_rows: int, n_features: int, dtype: np.dtype[Any]) -> Iterator[Array]:

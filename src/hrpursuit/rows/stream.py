@@ -5,15 +5,15 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from typing import Any
 
-from hrpursuit.core.protocols import Array, Where
+from hrpursuit.core.protocols import Array, Rows, Where
 from hrpursuit.rows.array import cache_sized, rows_at, sample_indices, sample_where, sum_of_tuples
-from hrpursuit.rows.source import BlockError, DataError, Source
-from hrpursuit.rows.watch import Watcher, pass_name, watched
+from hrpursuit.rows.source import BlockError, DataError, Source, no_rows
+from hrpursuit.rows.watch import pass_name, watched
 
 PIECE_BYTES = 8 << 20  # read at once; two of these are held
 
 
-class StreamedRows:
+class StreamedRows(Rows):
     """The rows of a source, read ahead by a thread of its own while the last piece is computed.
 
     Two pieces are in memory at a time, whatever the length of the data. A block is valid until the next one is asked
@@ -23,14 +23,12 @@ class StreamedRows:
     ----------
     source : Source
     block_size : int or None, default=None
-        Rows a block; None chooses by the number of features.
+        Rows per block; None chooses by the number of features.
 
     Attributes
     ----------
     n_passes : int
         Times that the source was read, wholly or in part.
-    watcher : Watcher or None
-        Told how far each pass has come.
     """
 
     def __init__(self, source: Source, block_size: int | None = None) -> None:
@@ -38,15 +36,12 @@ class StreamedRows:
         self.n_samples = source.n_samples
         self.n_features = source.n_features
         self.dtype = source.dtype
+        self.name = source.name
         self.feature_names = source.feature_names
         self.block_size = block_size or cache_sized(source.n_features, source.dtype)
         block_bytes = max(1, self.block_size * self.n_features * self.dtype.itemsize)
         self.piece_size = self.block_size * max(1, PIECE_BYTES // block_bytes)
         self.n_passes = 0
-        self.watcher: Watcher | None = None
-
-    def __str__(self) -> str:
-        return self.source.name
 
     def blocks(self) -> Generator[Array]:
         return self._blocks("read")
@@ -56,7 +51,7 @@ class StreamedRows:
         seen = 0
         with (
             watched(self.watcher, name, self.n_samples) as advance,
-            closing(read_ahead(self.source.pieces(self.piece_size), self.source.name)) as pieces,
+            closing(read_ahead(self.source.pieces(self.piece_size), self.name)) as pieces,
         ):
             for piece in pieces:
                 for start in range(0, len(piece), self.block_size):
@@ -67,13 +62,13 @@ class StreamedRows:
         if self.n_samples is None:
             self.n_samples = seen
         elif seen != self.n_samples:
-            raise BlockError(f"{self} had {self.n_samples} rows and now has {seen}: it changed while it was read.")
+            raise BlockError(f"{self.name} had {self.n_samples} rows and now has {seen}: it changed while it was read.")
 
     def sum(self, kernel: Callable[..., tuple[Any, ...]], *args: Any) -> tuple[Any, ...]:
         with closing(self.map(kernel, *args)) as parts:
             first = next(parts, None)
             if first is None:
-                raise DataError(f"{self} is empty: it has no rows.")
+                raise no_rows(self.name)
             return sum_of_tuples(_chain(first, parts))
 
     def map(self, kernel: Callable[..., Any], *args: Any) -> Generator[Any]:
@@ -87,7 +82,7 @@ class StreamedRows:
         if self.n_samples is None:
             self.n_samples = sum(len(block) for block in self._blocks("count"))
         if self.n_samples == 0:
-            raise DataError(f"{self} is empty: it has no rows.")
+            raise no_rows(self.name)
         chosen = sample_indices(self.n_samples, n, seed)
         found = None if chosen is None else self.source.take(chosen)
         if found is not None:

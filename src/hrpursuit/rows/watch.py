@@ -2,25 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, Protocol
+from typing import Any
+
+from hrpursuit.core.protocols import Watcher
 
 Advance = Callable[[int], None]
-
-
-class Watcher(Protocol):
-    """Told of each pass over rows that are not in memory."""
-
-    def begin(self, name: str, n_rows: int | None) -> None:
-        """A pass begins, over so many rows where that is known."""
-        ...
-
-    def advance(self, n_rows: int) -> None:
-        """So many more rows are done."""
-        ...
-
-    def end(self) -> None:
-        """The pass is over, or was given up."""
-        ...
 
 
 def pass_name(kernel: Callable[..., Any]) -> str:

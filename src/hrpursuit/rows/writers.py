@@ -1,5 +1,8 @@
 """Blocks into a file of any kind that can be read; it appears whole or not at all."""
 
+import errno
+import os
+import shutil
 from collections.abc import Iterator, Sequence
 from os import PathLike
 from pathlib import Path
@@ -9,11 +12,12 @@ import numpy as np
 
 from hrpursuit.core.protocols import Array
 from hrpursuit.files import check_writable, replaced_when_done
-from hrpursuit.rows.open import SUFFIXES
 from hrpursuit.rows.optional import needed
 from hrpursuit.rows.source import repacked
 
+SUFFIXES = (".csv", ".npy", ".parquet", ".h5", ".hdf5", ".zarr")
 DATASET = "X"  # its name in an HDF5 file
+_HDF5_ROOM = 64 << 10  # bytes for what stands beside the rows
 _GROUP_BYTES = 16 << 20  # a row group of Parquet, a chunk of HDF5 and Zarr
 
 
@@ -100,8 +104,11 @@ def _write_hdf5(path: Path, pieces: Iterator[Array], names: list[str], dtype: np
             DATASET, (0, len(names)), dtype, maxshape=(None, len(names)), chunks=(max(1, group // 16), len(names))
         )
         for piece in pieces:
+            if shutil.disk_usage(path.parent).free < 1.1 * piece.nbytes + _HDF5_ROOM:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))  # HDF5 crashes where it cannot close a file
             data.resize(n_rows + len(piece), axis=0)
             data[n_rows:] = piece
+            file.flush()
             n_rows += len(piece)
     return n_rows
 

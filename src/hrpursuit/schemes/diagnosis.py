@@ -7,12 +7,12 @@ import numpy as np
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import search
+from hrpursuit.schemes.evidence import has_mean
 from hrpursuit.schemes.setup import Setup, random_start
 from hrpursuit.schemes.working_sample import WorkingSample
 
 _STEPS = 100, 200, 1000  # of the search on its first sample, in all without an exact atom, and in all with one
 _ORTHONORMAL = 1e-6  # largest cosine between atoms of an orthogonal dictionary that was found as a complete one
-_STANDARD_ERRORS = 5.0  # by which the mean of a feature has to differ from zero
 
 
 def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | None, str | None]:
@@ -47,20 +47,16 @@ def _assumptions(sample: WorkingSample) -> list[tuple[bool, bool]]:
     has_rank = sample.span is None and len(sample.raw) > sample.rank
     if not sample.complete and has_rank:
         found.append((True, sample.offset))
-    if not sample.offset and _has_mean(sample.raw):
+    if not sample.offset and has_mean(sample.raw):
         found.append((sample.complete, True))
         if not sample.complete and has_rank:
             found.append((True, True))
     return found
 
 
-def _has_mean(X: Array) -> bool:
-    error = np.std(X, axis=0, dtype=np.float64) / np.sqrt(len(X))
-    return bool((np.abs(X.mean(axis=0, dtype=np.float64)) > _STANDARD_ERRORS * error).any())
-
-
 def _advice(complete: bool, offset: bool) -> str:
-    where = "in a dictionary whose atoms are not orthogonal" if complete else "in such a dictionary"
+    where = " in a dictionary whose atoms are not orthogonal" if complete else ""
     around = " around an offset" if offset else ""
     settings = [name for name, used in (('dictionary="complete"', complete), ("fit_intercept=True", offset)) if used]
-    return f"the samples are exactly sparse {where}{around}: use {' and '.join(settings)}"
+    comma = "," if complete and offset else ""
+    return f"the samples are exactly sparse{where}{comma}{around}: use {' and '.join(settings)}"

@@ -8,12 +8,19 @@ from hrpursuit.core.protocols import Array, Rows
 
 _NEARLY_ALL = 0.9  # share of rows that count from which on a second draw is not worth it
 _SEED = 0  # of the rows that are drawn: the same ones for every seed of a fit, which only orders them
+_STANDARD_ERRORS = 5.0  # by which the mean of a feature has to differ from zero
 _SAME = 1e-9  # relative difference of a random projection below which two rows are compared entry by entry
 
 
 def is_live(X: Array) -> Array:
     """Which rows are not zero."""
     return np.asarray(X.any(axis=1))
+
+
+def has_mean(X: Array) -> bool:
+    """Whether the mean of some feature differs from zero by more than chance."""
+    error = np.std(X, axis=0, dtype=np.float64) / np.sqrt(len(X))
+    return bool((np.abs(X.mean(axis=0, dtype=np.float64)) > _STANDARD_ERRORS * error).any())
 
 
 def distinct_live(X: Array) -> Array:

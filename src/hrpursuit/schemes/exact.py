@@ -9,7 +9,6 @@ import numpy as np
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.certificate import unchecked
 from hrpursuit.core.evaluate import mean
-from hrpursuit.core.likelihood import SMOOTH_LIKELIHOOD
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import Outcome, SearchResult
 from hrpursuit.rows import MappedRows
@@ -73,14 +72,16 @@ def exact_scheme(
     intercept = None
     if offset:
         intercept = sample.offset_row(B) if is_exact else mean(rows)
-    cost = error = None
+    cost = error = method = None
     if not is_exact and not setup.stopper.stopped:
         starts = [B, sample.encoding(W)] if warm else [B]
-        finished, cost = _finish(sample.all_rows(intercept), starts, complete, found.outcome is Outcome.LOST, setup)
+        finished, cost, method = _finish(
+            sample.all_rows(intercept), starts, complete, found.outcome is Outcome.LOST, setup
+        )
         if sample.is_sound(finished):
             B = finished
         else:  # a few rows can be fitted by nearly singular matrices
-            cost = None
+            cost = method = None
     components, encoder = sample.dictionary(B)
     centred = rows if intercept is None else MappedRows(rows, None, intercept)
     if n_nonzero is not None and not complete and not setup.stopper.stopped:
@@ -90,21 +91,25 @@ def exact_scheme(
     if certificate is None:
         certificate = sample.check(B, intercept)
     objective = sample.l1_of_data(encoder, intercept) if certificate else l1_per_row(centred, encoder.T)
-    smooth = any(stage.name == SMOOTH_LIKELIHOOD for stage in setup.log.stages)
-    return Learned(components, encoder, certificate, objective, error, intercept, cost, smooth, advice)
+    return Learned(
+        components, encoder, certificate, objective, error, intercept, cost, method, advice,
+        found.outcome, found.has_exact_atom and not is_exact,
+    )  # fmt: skip
 
 
-def _finish(rows: Rows, starts: list[Array], complete: bool, lost: bool, setup: Setup) -> tuple[Array, float | None]:
+def _finish(
+    rows: Rows, starts: list[Array], complete: bool, lost: bool, setup: Setup
+) -> tuple[Array, float | None, str]:
     """Rows of the encoding matrix after the finish for data that is not exactly sparse; and minus the log-likelihood,
-    where that is what it has minimised.
+    where that is what it has minimised; and by which method.
     """
     finish = finish_complete if complete else finish_orthogonal
     done = finish(rows, starts, lost=lost, seed=setup.seed, team=setup.team, callback=setup.stopper.callback)
     if done.method == GREEDY_PLANES:
         setup.log.add(done.method, done.n_iter, done.objective_before, done.objective_after)
-        return done.encoder.T, None
+        return done.encoder.T, None, done.method
     setup.log.add(done.method, done.n_iter, -done.objective_before, -done.objective_after)
-    return done.encoder.T, -done.objective_after
+    return done.encoder.T, -done.objective_after, done.method
 
 
 def _search(
@@ -158,4 +163,4 @@ def _nothing_but_zeros(rows: Rows, dict_init: Array | None, offset: bool) -> Lea
     """Every dictionary is as good; rows that are all equal are their own offset."""
     W = np.eye(rows.n_features) if dict_init is None else dict_init
     intercept = mean(rows) if offset else None
-    return Learned(W, np.linalg.inv(W), unchecked(rows.n_features), 0.0, intercept=intercept)
+    return Learned(W, np.linalg.inv(W), unchecked(rows.n_features, "all samples are zero"), 0.0, intercept=intercept)

@@ -23,7 +23,7 @@ def _error_block(X: Array, encoder: Array, components: Array, n_nonzero: int, re
 
 
 def relative_error(rows: Rows, components: Array, encoder: Array, n_nonzero: int, *, refit: bool) -> float:
-    """|X - S W| / |X| for the codes S with `n_nonzero` nonzeros a row; one pass."""
+    """|X - S W| / |X| for the codes S with `n_nonzero` nonzeros per row; one pass."""
     error, total = rows.sum(_error_block, encoder.astype(rows.dtype), components.astype(rows.dtype), n_nonzero, refit)
     return float(np.sqrt(error / total)) if total > 0 else 0.0
 

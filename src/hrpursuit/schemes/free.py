@@ -12,6 +12,7 @@ from hrpursuit.core.free_atoms import replace_idle_atoms, update_atoms
 from hrpursuit.core.manifolds import normalize_rows, polar
 from hrpursuit.core.masked import KICKS, GapTable
 from hrpursuit.core.protocols import Array, Iterate, Rows
+from hrpursuit.core.search import Outcome
 from hrpursuit.rows import ArrayRows, MappedRows
 from hrpursuit.schemes.exact import exact_scheme
 from hrpursuit.schemes.fixed_sparsity import alternate_complete, relative_error
@@ -31,6 +32,7 @@ _LEAST_GAIN = 1e-3  # share of the error that so many rounds have to gain
 _EXACT = 1e-12  # relative error that counts as none
 _ROUNDING = 1e3  # relative error, in units of the precision of the data, of codes of exactly sparse rows
 _LEAST_EIGENVALUE = 1e-8  # of the correlations of the features, for a direction to be whitened: a condition of 1e4
+_UNCHECKED = "a dictionary with free atoms is checked only where its codes leave no error"
 _SINGULAR = 1e-10  # share of the largest singular value below which the pseudo-inverse takes a value for zero
 
 
@@ -116,7 +118,7 @@ def _complete_start(rows: Rows, dict_init: Array | None, setup: Setup) -> Learne
     )
     components = np.zeros((n, n))
     components[:rank] = normalize_rows(inside.components @ outward)
-    certificate = inside.certificate if rank == n else unchecked(n)
+    certificate = inside.certificate if rank == n else unchecked(n, _UNCHECKED)
     return Learned(components, free_encoder(components), certificate, np.inf)
 
 
@@ -155,10 +157,12 @@ def _free_scheme(rows: Rows, dict_init: Array | None, n_nonzero: int, setup: Set
     stopper, log, options = setup.stopper, setup.log, setup.options
     starts = [] if dict_init is None else [dict_init]
     complete = _complete_start(rows, dict_init, setup)
+    outcome = None
     if complete is not None:
         if X_gaps is None and _is_exact(rows, complete, n_nonzero):
             return replace(complete, error=0.0, objective=l1_per_row(rows, complete.encoder.T))
         starts.append(complete.components)
+        outcome = Outcome.CERTIFIED if complete.certificate else None
     if not stopper.stopped:
         start = None if dict_init is None else polar(dict_init)
         orthogonal = exact_scheme(
@@ -169,6 +173,7 @@ def _free_scheme(rows: Rows, dict_init: Array | None, n_nonzero: int, setup: Set
             orthogonal = alternate_with_gaps(X_gaps, orthogonal, n_nonzero, n_rounds, stopper=stopper, log=log)
         elif _is_exact(rows, orthogonal, n_nonzero):
             return replace(orthogonal, error=0.0)
+        outcome = outcome or orthogonal.outcome
         starts.append(orthogonal.components)
     sample = X_gaps
     if sample is None:
@@ -185,7 +190,7 @@ def _free_scheme(rows: Rows, dict_init: Array | None, n_nonzero: int, setup: Set
         objective = l1_per_row(rows, encoder.T)
     else:
         objective = unit * float(np.abs(table.filled(S, W) @ encoder).sum()) / len(sample)
-    return Learned(W, encoder, unchecked(len(W)), objective, error)
+    return Learned(W, encoder, unchecked(len(W), _UNCHECKED), objective, error, outcome=outcome)
 
 
 def _is_exact(rows: Rows, learned: Learned, n_nonzero: int) -> bool:

@@ -1,4 +1,4 @@
-"""The finish for data with gaps and a fixed number of nonzeros a row: codes from the observed entries alone, and the
+"""The finish for data with gaps and a fixed number of nonzeros per row: codes from the observed entries alone, and the
 dictionary on the table that these fill, in turn.
 """
 
@@ -53,4 +53,4 @@ def alternate_with_gaps(
             last_look = error
     log.add(T0_GAPS, n_iter, before, error)
     objective = unit * float(np.abs(table.filled(S, W) @ W.T).sum()) / len(X)
-    return Learned(W, W.T, unchecked(len(W)), objective, error)
+    return Learned(W, W.T, unchecked(len(W), "samples with gaps are not checked"), objective, error)

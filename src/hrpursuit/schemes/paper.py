@@ -13,6 +13,8 @@ from hrpursuit.core.tangent import STAGE_TWO, tangent_descent
 from hrpursuit.rows import MappedRows, whitening
 from hrpursuit.schemes.stages import Learned, StageLog, Stopper
 
+_UNCHECKED = 'scheme="paper" does not check its dictionary; certify(X) does'
+
 
 def stage_one(
     rows: Rows, W: Array, max_iter: int, tol: float, stopper: Stopper, log: StageLog, scale: float = 1.0
@@ -72,10 +74,10 @@ def paper_scheme(
     n = rows.n_features
     if P is None:
         W, objective = learn_paper(rows, W, max_iter, tol, stopper, log)
-        return Learned(W, W.T, unchecked(n), objective, intercept=intercept)
+        return Learned(W, W.T, unchecked(n, _UNCHECKED), objective, intercept=intercept)
     W, _ = learn_paper(MappedRows(rows, P), W, max_iter, tol, stopper, log)
     # D = Y Xbar^T (Xbar Xbar^T)^-1 of the remark: with Xbar = W P Y, W orthogonal and P invertible, this is (W P)^-1,
     # in rows (P W^T)^-1
     components = normalize_rows(np.linalg.inv(P @ W.T))
     encoder = np.linalg.inv(components)
-    return Learned(components, encoder, unchecked(n), l1_per_row(rows, encoder.T), intercept=intercept)
+    return Learned(components, encoder, unchecked(n, _UNCHECKED), l1_per_row(rows, encoder.T), intercept=intercept)

@@ -43,13 +43,7 @@ def run_search(
         sample, W, options, setup.seed, warm=warm, has_exact_atom=has_exact_atom, callback=setup.stopper.callback
     )
     after = sample.l1(found.components) if found.outcome in EXACT else _l1(sample.X, found.components)
-    shortfall = None
-    if patience is None and found.has_exact_atom and found.outcome in (Outcome.LOST, Outcome.NOISY):
-        shortfall = (
-            f"a certified dictionary in {found.n_steps} steps of the search, although some atoms are exact; "
-            "increase n_init or give more samples"
-        )
-    setup.log.add(SEARCH, found.n_steps, before, after, shortfall)
+    setup.log.add(SEARCH, found.n_steps, before, after)
     return found
 
 

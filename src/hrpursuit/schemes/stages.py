@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.protocols import Array, Callback, Iterate
+from hrpursuit.core.search import Outcome
 
 
 @dataclass(frozen=True)
@@ -15,15 +16,17 @@ class Stage:
     Attributes
     ----------
     name : str
+        Name of the stage.
     n_iter : int
-        Iterations, or steps of the search.
+        Number of iterations; of the search, number of steps.
     objective_before, objective_after : float
-        l1 norm of the codes per row, on the rows that the stage worked on: of the search the working sample, each row
-        of unit mean square. For the finish by likelihood minus the log-likelihood per row. For the T0 stages the
-        relative reconstruction error, of the observed entries where there are gaps.
+        Objective per row, on the rows that the stage worked on: the l1 norm of the codes (for the search on the working
+        sample, scaled to rows of unit mean square), minus the log-likelihood for maximum likelihood, and for stages
+        with a fixed number of codes (T0) the relative reconstruction error of the observed entries.
     seconds : float
+        Duration of the stage.
     shortfall : str or None
-        What the stage was to reach and did not, with figures.
+        What the stage should have reached but did not, with figures.
     """
 
     name: str
@@ -54,20 +57,30 @@ class StageLog:
             self._on_stage(self.stages[-1])
 
 
-class Stopper:
-    """A callback that remembers whether the user's one has asked to stop."""
+class Cancelled(Exception):
+    """A run was ended whose result is not wanted any more."""
 
-    def __init__(self, callback: Callback | None) -> None:
+
+class Stopper:
+    """A callback that remembers whether the user's one has asked to stop.
+
+    `is_cancelled` is asked whenever the callback is due; where it says so, the run ends at once by `Cancelled`.
+    """
+
+    def __init__(self, callback: Callback | None, is_cancelled: Callable[[], bool] | None = None) -> None:
         self._callback = callback
+        self._is_cancelled = is_cancelled
         self.stopped = False
 
     @property
     def callback(self) -> Callback | None:
-        return None if self._callback is None else self
+        return None if self._callback is None and self._is_cancelled is None else self
 
     def __call__(self, iterate: Iterate) -> bool:
-        assert self._callback is not None
-        self.stopped = bool(self._callback(iterate)) or self.stopped
+        if self._is_cancelled is not None and self._is_cancelled():
+            raise Cancelled
+        if self._callback is not None:
+            self.stopped = bool(self._callback(iterate)) or self.stopped
         return self.stopped
 
 
@@ -78,7 +91,7 @@ class Learned:
     Attributes
     ----------
     components : array of shape (n_features, n_features)
-        One atom a row: orthonormal, or of unit norm for a complete dictionary.
+        One atom per row: orthonormal, or of unit norm for a complete dictionary.
     encoder : array of shape (n_features, n_features)
         The codes are (X - intercept) @ encoder before any threshold.
     certificate : Certificate
@@ -92,10 +105,14 @@ class Learned:
         Offset of the rows, where one was asked for.
     cost : float or None
         Minus the log-likelihood per row, to compare runs by; None where it was not maximised.
-    smooth : bool
-        Whether that is the likelihood of a smooth density, which is not comparable with that of fitted ones.
+    method : str or None
+        How data that is not exactly sparse was finished; None where it was not.
     advice : str or None
-        What the fit found out about data that it did not fit, and what to do about it.
+        What the fit found out about data that it did not fit, and what to do about it: 'finding: advice'.
+    outcome : Outcome or None
+        How the search ended, or that the callback ended the fit; None where there was no search.
+    has_exact_atom : bool
+        Whether the search saw an exact atom.
     """
 
     components: Array
@@ -105,5 +122,7 @@ class Learned:
     error: float | None = None
     intercept: Array | None = None
     cost: float | None = None
-    smooth: bool = False
+    method: str | None = None
     advice: str | None = None
+    outcome: Outcome | None = None
+    has_exact_atom: bool = False

@@ -28,7 +28,9 @@ def test_256_columns_are_one_group(rng):
     assert group.basis.kind == ADAPTIVE
 
 
-@pytest.mark.parametrize("target", [{"lossless": True}, {"max_error": 0.5}, {"rmse": 0.05}, {"n_nonzero": 2}])
+@pytest.mark.parametrize(
+    "target", [{"lossless": True}, {"max_error": 0.5}, {"relative_rmse": 0.05}, {"n_nonzero_coefs": 2}]
+)
 def test_many_columns_come_back(rng, target):
     X = np.round(rng.standard_normal((12, 3)) @ rng.standard_normal((3, 300)) * 10 + 30, 1)
     X[:, 7] = np.nan
@@ -39,15 +41,15 @@ def test_many_columns_come_back(rng, target):
     if "lossless" in target:
         np.testing.assert_array_equal(X, Y)
     if "max_error" in target:
-        assert np.nanmax(error) <= 0.5
-    assert np.sqrt(np.nansum(error**2) / np.nansum(X**2)) <= (0.3 if "n_nonzero" in target else 0.05)
+        assert np.nanmax(error) <= 0.5 + 1e-12  # decimals are judged as such
+    assert np.sqrt(np.nansum(error**2) / np.nansum(X**2)) <= (0.3 if "n_nonzero_coefs" in target else 0.05)
 
 
 @pytest.mark.parametrize(("basis", "n_atoms"), [("dct", [0]), ("pca", [8, 12]), ("hrp", [8, 12])])
 def test_bases_are_sent_without_dead_columns(rng, basis, n_atoms):
     X = rng.standard_normal((60, 4)) @ rng.standard_normal((4, 14))
     X[:, [2, 9]] = np.nan
-    dead, live = make_groups(list(X.T), Target("rmse", 0.1), basis)
+    dead, live = make_groups(list(X.T), Target("relative_rmse", 0.1), basis)
     assert dead.columns.tolist() == [2, 9]
     assert (dead.basis.kind, live.basis.kind) == (ADAPTIVE, SENT)
     assert sorted(live.basis.order.tolist()) == list(range(12))
@@ -56,7 +58,7 @@ def test_bases_are_sent_without_dead_columns(rng, basis, n_atoms):
 
 def test_principal_atoms_span_what_the_readings_span(rng):
     X = rng.standard_normal((200, 3)) @ rng.standard_normal((3, 12))
-    (group,) = make_groups(list(X.T), Target("rmse", 0.1), "pca")
+    (group,) = make_groups(list(X.T), Target("relative_rmse", 0.1), "pca")
     leading = group.basis.atoms(12)[:3] / 2.0**24
     left = X - X @ leading.T @ leading
     assert np.linalg.norm(left) < 0.15 * np.linalg.norm(X)  # entries of atoms are ninths
@@ -65,7 +67,7 @@ def test_principal_atoms_span_what_the_readings_span(rng):
 def test_dictionaries_have_unit_atoms_and_as_many_codes_as_asked_for(rng):
     X = rng.standard_normal((100, 6))
     X[:, 4] = np.nan
-    dead, live = make_groups(list(X.T), Target("n_nonzero", 3), "adaptive")
+    dead, live = make_groups(list(X.T), Target("n_nonzero_coefs", 3), "adaptive")
     assert (dead.basis.kind, live.basis.kind) == (ADAPTIVE, DICTIONARY)
     assert live.basis.n_nonzero == 3
     norms = np.linalg.norm(live.basis.dictionary / 2.0**live.basis.precision, axis=1)

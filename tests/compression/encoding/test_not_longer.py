@@ -21,7 +21,7 @@ from hrpursuit.datasets import make_sensor_network
 def test_an_rmse_costs_no_more_than_no_loss(rng, n_values, rmse):
     """Of few different values none are in between, which makes errors dearer than none."""
     X = rng.integers(0, n_values, (400, 5)).astype(float)
-    assert len(compress(X, rmse=rmse)) <= len(compress(X, lossless=True)) + 8
+    assert len(compress(X, relative_rmse=rmse)) <= len(compress(X, lossless=True)) + 8
 
 
 def test_a_choice_is_made_on_few_rows_of_a_tall_piece(rng):
@@ -32,9 +32,9 @@ def test_a_choice_is_made_on_few_rows_of_a_tall_piece(rng):
 def test_a_stream_whose_scale_changes_searches_anew():
     months = [np.asarray(make_sensor_network(200, 8, silent=0, random_state=seed)) for seed in (0, 1)]
     X = np.vstack([months[0] * 1e-6, months[1]])
-    encoder = Encoder(rmse=0.05, chunk_rows=200)
+    encoder = Encoder(relative_rmse=0.05, chunk_rows=200)
     data = encoder.append(X) + encoder.finish()
-    assert len(data) < 1.2 * sum(len(compress(month, rmse=0.05)) for month in months)
+    assert len(data) < 1.2 * sum(len(compress(month, relative_rmse=0.05)) for month in months)
     for part, back in zip((X[:200], X[200:]), np.split(decompress(data), 2), strict=True):
         assert np.nansum((part - back) ** 2) <= 0.05**2 * np.nansum(part**2)
 

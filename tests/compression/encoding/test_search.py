@@ -1,5 +1,7 @@
 """The encoder reaches its target narrowly, and takes the shorter way."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,20 +29,20 @@ def relative_error(X, Y):
 
 @pytest.mark.parametrize("rmse", [0.09, 0.04, 0.015])
 def test_an_rmse_is_met_narrowly(month, rmse):
-    error = relative_error(month, decompress(compress(month, rmse=rmse)))
+    error = relative_error(month, decompress(compress(month, relative_rmse=rmse)))
     assert 0.998 * rmse <= error <= rmse
 
 
 def test_an_rmse_is_met_over_all_chunks_together(month):
-    back = decompress(compress(month, rmse=0.05, chunk_rows=200, effort="fast"))
+    back = decompress(compress(month, relative_rmse=0.05, chunk_rows=200, effort="fast"))
     assert 0.96 * 0.05 <= relative_error(month, back) <= 0.05
 
 
 @pytest.mark.parametrize("max_error", [1, 5])
 def test_the_shorter_of_samples_and_transform_is_taken(month, max_error):
     live = month[:300, np.isfinite(month).any(axis=0)]
-    piece = piece_of(live)
-    best = choose_bounded([piece], max_error, "default")
+    piece = replace(piece_of(live), bound=max_error)
+    best = choose_bounded([piece], "default")
     size = len(bounded(piece, max_error, best, "default").data)
     for other in (Choice(SAMPLES, 1.0, 0.0), Choice(CORRECTED, 1.65, 0.11)):
         assert size <= len(bounded(piece, max_error, other, "default").data)
@@ -63,20 +65,20 @@ def test_fine_errors_are_coded_as_samples_rough_ones_by_transform(month):
 def test_errors_below_the_decimals_are_left_to_no_loss(month):
     piece = piece_of(month[:50, :4])
     assert encode_rmse(RmseSearch([piece], 1e-6, "fast"), None) is None
-    assert len(compress(month[:50], rmse=1e-8)) <= len(compress(month[:50], lossless=True)) + 4
+    assert len(compress(month[:50], relative_rmse=1e-8)) <= len(compress(month[:50], lossless=True)) + 4
 
 
 def test_haste_costs_little(month):
     piece = piece_of(month[:, np.isfinite(month).any(axis=0)])
     quick, slow = (len(lossless(piece, effort).data) for effort in ("fast", "default"))
     assert slow <= quick <= 1.08 * slow
-    assert len(compress(month, rmse=0.06, effort="fast")) <= 1.08 * len(compress(month, rmse=0.06))
+    assert len(compress(month, relative_rmse=0.06, effort="fast")) <= 1.08 * len(compress(month, relative_rmse=0.06))
 
 
 @pytest.mark.parametrize("size", [1e-320, 1e-305, 1e-301, 1e-290, 1e300])
 def test_an_rmse_is_kept_at_any_size(rng, size):
     X = size * rng.random((30, 3))
-    assert relative_error(X / size, decompress(compress(X, rmse=0.1)) / size) <= 0.1
+    assert relative_error(X / size, decompress(compress(X, relative_rmse=0.1)) / size) <= 0.1
 
 
 def test_a_piece_that_cannot_be_corrected_stays_within_the_bound_as_samples(month):

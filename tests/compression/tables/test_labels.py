@@ -149,3 +149,9 @@ def test_order_is_told():
     assert not kind.in_order(labels)
     kind, labels = labels_of(pd.Index([1.0, np.nan]))
     assert not kind.in_order(labels)
+
+
+def test_ends_of_chunks_may_be_as_far_apart_as_numbers_of_64_bits_are():
+    """Their differences are not: -1 and 2^63 - 1 came back as floats."""
+    kind, labels = labels_of(pd.Index([0, -1, 2**63 - 1, -(2**63)]))
+    assert kind.read_ends(Cursor(kind.ends_to_bytes(labels)), 2).tolist() == [0, -1, 2**63 - 1, -(2**63)]

@@ -58,7 +58,7 @@ class Picture:
 
 
 def split_alpha(samples: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any] | None]:
-    """Pixels and alpha, with an axis for pages, of an image of one to four samples a pixel."""
+    """Pixels and alpha, with an axis for pages, of an image of one to four samples per pixel."""
     if samples.ndim == 2:
         return samples[None], None
     n_samples = samples.shape[2]

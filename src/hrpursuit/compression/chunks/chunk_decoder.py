@@ -4,10 +4,10 @@ import numpy as np
 
 from hrpursuit.compression.chunks.bases import Group, read_groups
 from hrpursuit.compression.chunks.coding import count_gap_bytes, decode_group
-from hrpursuit.compression.chunks.compilation import compile_kernels
 from hrpursuit.compression.chunks.handover import hand_over
 from hrpursuit.compression.chunks.payload import Payload
 from hrpursuit.compression.chunks.settings import MODES, SPARSE, Settings
+from hrpursuit.compression.chunks.tabular import decode_table, table_parts
 from hrpursuit.compression.chunks.verbatim import unpack
 from hrpursuit.compression.errors import damage
 from hrpursuit.compression.files.layout import Cursor
@@ -18,7 +18,6 @@ class ChunkDecoder:
 
     def __init__(self, shared: bytes, dtypes: list[np.dtype]) -> None:
         self.dtypes = dtypes
-        compile_kernels()
         with damage("the basis of the columns"):
             self._groups = read_groups(shared, len(dtypes))
 
@@ -33,6 +32,11 @@ class ChunkDecoder:
                 data = unpack(found.verbatim_data, n_rows, [self.dtypes[place] for place in kept])
                 for place, column in zip(kept, data, strict=True):
                     columns[place] = column
+            tabled = np.flatnonzero(found.tabled)
+            if len(tabled):
+                data = decode_table(found.table_data, n_rows, [self.dtypes[place] for place in tabled])
+                for place, column in zip(tabled, data, strict=True):
+                    columns[place] = column
             for group, places, data in self._coded(found):
                 cursor = Cursor(data)
                 settings = Settings.from_cursor(cursor, len(places))
@@ -40,7 +44,7 @@ class ChunkDecoder:
                 coded = decode_group(cursor.rest(), settings, group.basis, (n_rows, len(places)))
                 decoded = hand_over(settings, coded.readings, [self.dtypes[place] for place in places])
                 for place, column in zip(places, decoded, strict=True):
-                    if not found.verbatim[place] and not found.empty[place]:
+                    if found.grouped[place]:
                         columns[place] = column
             _set_cells(columns, found)
         return columns
@@ -56,10 +60,15 @@ class ChunkDecoder:
                 gaps = count_gap_bytes(cursor.rest(), (n_rows, len(places)))
                 n_gaps += gaps
                 n_coded += len(data) - gaps
+            inside = {"columns": 0, "exceptions": 0, "readings": 0}
+            if len(found.table_data):
+                dtypes = [self.dtypes[place] for place in np.flatnonzero(found.tabled)]
+                modes.append("table")
+                inside = table_parts(found.table_data, n_rows, dtypes)
         if len(found.verbatim_data):
             modes.append("verbatim")
-        parts = {"gaps": n_gaps, "readings": n_coded, "verbatim": len(found.verbatim_data)}
-        parts["exceptions"] = len(found.cell_data) + len(found.cells)
+        parts = {"gaps": n_gaps, "readings": n_coded + inside["readings"], "verbatim": len(found.verbatim_data)}
+        parts["exceptions"] = len(found.cell_data) + len(found.cells) + inside["exceptions"]
         parts["columns"] = len(payload) - sum(parts.values())
         return ", ".join(dict.fromkeys(modes)) or "nothing", {part: size for part, size in parts.items() if size > 0}
 
@@ -70,7 +79,7 @@ class ChunkDecoder:
         """Groups that have coded columns, the columns that take part, and their bytes."""
         out, rest = [], iter(found.groups)
         for group in self._groups:
-            coded = ~(found.empty | found.verbatim)[group.columns]
+            coded = found.grouped[group.columns]
             if coded.any():
                 out.append((group, group.columns[coded] if group.basis.is_adaptive else group.columns, next(rest)))
         return out

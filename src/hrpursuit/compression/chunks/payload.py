@@ -1,4 +1,6 @@
-"""The bytes of a chunk: which columns are coded, which are kept as they are, single values beside, then the groups."""
+"""The bytes of a chunk: which columns are coded, which are kept as they are, which the
+coder of tables has written, single values beside, then the groups.
+"""
 
 from dataclasses import dataclass, field
 
@@ -7,7 +9,7 @@ import numpy as np
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.files.layout import Cursor, varint, varints
 
-_EMPTY, _VERBATIM, _EXCEPTIONS = 1, 2, 4
+_EMPTY, _VERBATIM, _EXCEPTIONS, _TABLE = 1, 2, 4, 8
 
 
 @dataclass
@@ -19,6 +21,9 @@ class Payload:
     empty, verbatim : array of bool
         Columns without any value, and columns that are kept as they are.
     verbatim_data : bytes
+    tabled : array of bool
+        Columns that the coder of tables has written.
+    table_data : bytes
     cells : array of int
         Places (row times columns plus column, rising) of values that are kept bit for bit.
     cell_data : bytes
@@ -29,24 +34,38 @@ class Payload:
 
     empty: np.ndarray
     verbatim: np.ndarray
+    tabled: np.ndarray
     verbatim_data: bytes = b""
+    table_data: bytes = b""
     cells: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     cell_data: bytes = b""
     groups: list[bytes] = field(default_factory=list)
+
+    @property
+    def grouped(self) -> np.ndarray:
+        """Columns that are coded in their groups."""
+        return ~(self.empty | self.verbatim | self.tabled)
 
     def to_bytes(self) -> bytes:
         flags = (
             _EMPTY * bool(self.empty.any())
             | _VERBATIM * bool(self.verbatim.any())
             | _EXCEPTIONS * bool(len(self.cells))
+            | _TABLE * bool(self.tabled.any())
         )
         out = [bytes([flags])]
         if self.empty.any():
             out.append(np.packbits(self.empty).tobytes())
         if self.verbatim.any():
             out += [np.packbits(self.verbatim).tobytes(), varint(len(self.verbatim_data)), self.verbatim_data]
+        if self.tabled.any():  # if nothing else is left, there is no need to say which columns, nor how long
+            is_all = not self.grouped.any()
+            out.append(bytes([is_all]))
+            if not is_all:
+                out.append(np.packbits(self.tabled).tobytes() + varint(len(self.table_data)))
         if len(self.cells):
             out += [varint(len(self.cells)), varints(np.diff(self.cells, prepend=0).tolist()), self.cell_data]
+        out.append(self.table_data)
         for group in self.groups[:-1]:
             out += [varint(len(group)), group]
         return b"".join(out + self.groups[-1:])
@@ -56,9 +75,9 @@ class Payload:
         """Take a chunk apart; `groups` are the columns of each group."""
         cursor, n = Cursor(data), len(dtypes)
         flags = cursor.byte()
-        if flags > 7:
+        if flags > 15:
             raise DamagedFile(f"a chunk has the unknown flags {flags}")
-        found = cls(_bits(cursor, n, flags & _EMPTY), np.zeros(n, dtype=bool))
+        found = cls(_bits(cursor, n, flags & _EMPTY), np.zeros(n, dtype=bool), np.zeros(n, dtype=bool))
         if flags & _VERBATIM:
             found.verbatim = _bits(cursor, n, True)
             found.verbatim_data = cursor.take(cursor.varint())
@@ -66,13 +85,22 @@ class Payload:
             raise DamagedFile("a column is empty and has values")
         if any(found.empty[j] and dtypes[j].kind in "biu" for j in range(n)):
             raise DamagedFile("a column of whole numbers cannot be empty")
+        n_table = None
+        if flags & _TABLE:
+            is_all = cursor.byte()
+            found.tabled = ~(found.empty | found.verbatim) if is_all else _bits(cursor, n, True)
+            n_table = None if is_all else cursor.varint()
+            if is_all > 1 or (found.tabled & (found.empty | found.verbatim)).any() or not found.tabled.any():
+                raise DamagedFile("the columns of a table are impossible")
         if flags & _EXCEPTIONS:
             n_cells = cursor.varint(min(n_rows * n, cursor.left))
             found.cells = np.cumsum([cursor.varint(n_rows * n) for _ in range(n_cells)], dtype=np.int64)
             if n_cells and (found.cells[-1] >= n_rows * n or (np.diff(found.cells) <= 0).any()):
                 raise DamagedFile("values beside the coded ones have no place in the chunk")
             found.cell_data = cursor.take(sum(dtypes[cell % n].itemsize for cell in found.cells.tolist()))
-        coded = [columns for columns in groups if not (found.empty | found.verbatim)[columns].all()]
+        if flags & _TABLE:
+            found.table_data = cursor.rest() if n_table is None else cursor.take(n_table)
+        coded = [columns for columns in groups if found.grouped[columns].any()]
         for i in range(len(coded)):
             found.groups.append(cursor.take(cursor.varint()) if i < len(coded) - 1 else cursor.rest())
         cursor.end()

@@ -6,17 +6,23 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 
 from hrpursuit.compression.chunks.bases import Group, write_groups
-from hrpursuit.compression.chunks.compilation import compile_kernels
+from hrpursuit.compression.chunks.payload import Payload
+from hrpursuit.compression.chunks.verbatim import may_repeat, pack
 from hrpursuit.compression.encoding.drafts import LEAST_UNIT
 from hrpursuit.compression.encoding.grouping import make_groups
 from hrpursuit.compression.encoding.open_chunk import Limits, OpenChunk
 from hrpursuit.compression.encoding.pieces import Piece, Trial, is_same, is_within
 from hrpursuit.compression.encoding.search import Choice, RmseSearch, bounded, choose_bounded, encode_rmse, lossless
 from hrpursuit.compression.encoding.sparse_codes import encode_sparse
+from hrpursuit.compression.encoding.table_columns import TableColumn
+from hrpursuit.compression.encoding.tabular import encode_columns
 from hrpursuit.compression.targets import Target
 
 Progress = Callable[[int, int], object]
-LOSSLESS = Target("lossless", 0.0)
+LOSSLESS = Target("lossless")
+_ROWS_TO_CHOOSE_BY = 3000
+_FEWEST_OF_NETWORK = 4  # columns
+_CELLS_TO_COMPARE = 1 << 15  # up to which coding without loss takes no time
 
 
 class ChunkCoder:
@@ -27,15 +33,16 @@ class ChunkCoder:
         self._limits: Limits = ()
         self._groups: list[Group] = []
         self._choice: Choice | None = None
+        self._is_network: bool | None = None  # whether columns are coded as those of a network of sensors
 
     def prepare(self, columns: list[np.ndarray], limits: Limits = ()) -> bytes:
         """Look at the rows known so far; give what all chunks share, for the header."""
-        if self.target.kind == "n_nonzero" and self.target.amount > len(columns):
+        n_lossy = np.count_nonzero(self.target.bounds(len(columns)))
+        if self.target.kind == "n_nonzero_coefs" and self.target.amount > n_lossy:
             raise ValueError(
-                f"n_nonzero={self.target.amount:g} is more than the {len(columns)} columns of the table; give at most "
-                f"{len(columns)}, or lossless=True."
+                f"n_nonzero_coefs={self.target.amount:g} is more than the {n_lossy} columns of the table that are not "
+                f"lossless; give at most {n_lossy}, or lossless=True."
             )
-        compile_kernels()
         self._limits = limits
         self._groups = make_groups(columns, self.target, self.basis) if columns else []
         return write_groups(self._groups, len(columns))
@@ -47,62 +54,130 @@ class ChunkCoder:
     def encode_all(self, chunks: Sequence[list[np.ndarray]], progress: Progress | None = None) -> Iterator[bytes]:
         """All chunks, the target met over all of them together."""
         n_rows, n_done = sum(len(chunk[0]) for chunk in chunks if chunk), 0
+        if self.target.kind in ("lossless", "max_error"):
+            for columns in chunks:
+                yield self._encode_within(columns)
+                n_done += len(columns[0])
+                if progress is not None:
+                    progress(n_done, n_rows)
+            return
         trials: Iterator[Trial] | None = None
         target = self.target
-        if target.kind == "rmse":
+        if target.kind == "relative_rmse":
             opened = [OpenChunk(columns, self._groups, target, self._limits) for columns in chunks]
-            trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces])
+            trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces if piece.bound])
             target = target if trials is not None else LOSSLESS  # which keeps every error
-        elif target.kind == "max_error" and self._choice is None:
-            self._choose(chunks)
         for columns in chunks:
             chunk = OpenChunk(columns, self._groups, target, self._limits)
-            yield chunk.to_bytes([next(trials) for _ in chunk.pieces]) if trials else self._finish(chunk)
+            data = self._finish(chunk, [next(trials) for piece in chunk.pieces if piece.bound] if trials else None)
+            if target.kind != "n_nonzero_coefs" and chunk.n_rows * len(columns) <= _CELLS_TO_COMPARE:
+                data = min(data, self._as_table(columns, np.zeros(len(columns))), key=len)  # no loss keeps every error
+            yield data
             n_done += chunk.n_rows
             if progress is not None:
                 progress(n_done, n_rows)
+
+    def _encode_within(self, columns: list[np.ndarray]) -> bytes:
+        """One chunk with all its bounds: by the coder of tables, or by that of networks of sensors where it is shorter.
+
+        Which of the two it is is found out on the first chunk.
+        """
+        bounds = self.target.bounds(len(columns))
+        if self._is_network is None and not any(_has_readings(column) for column in columns):
+            return self._as_table(columns, bounds)  # nothing to find out by
+        if self._is_network is None and not self._may_be_network(columns):
+            self._is_network = False
+        if self._is_network is None:
+            few = [column[:_ROWS_TO_CHOOSE_BY] for column in columns]
+            table, network = self._as_table(few, bounds), self._as_network(few)
+            self._is_network = len(network) < len(table)
+            if len(columns[0]) <= _ROWS_TO_CHOOSE_BY:
+                return min(table, network, key=len)
+        return self._as_network(columns) if self._is_network else self._as_table(columns, bounds)
+
+    def _may_be_network(self, columns: list[np.ndarray]) -> bool:
+        """Whether there are several columns with one bound, and no truth values among them."""
+        bounds = self.target.bounds(len(columns))
+        alike = len(set(bounds.tolist())) == 1 and all(column.dtype.kind != "b" for column in columns)
+        return alike and len(columns) >= _FEWEST_OF_NETWORK and self.effort != "fast"
+
+    def _as_network(self, columns: list[np.ndarray]) -> bytes:
+        if self.target.kind == "max_error" and self._choice is None:
+            self._choose([columns])
+        return self._finish(OpenChunk(columns, self._groups, self.target, self._limits))
+
+    def _as_table(self, columns: list[np.ndarray], bounds: np.ndarray) -> bytes:
+        """By the coder of tables. Columns without a grid, and those that do not come back as they should, are kept as
+        they are; and all of them, if that is shorter.
+        """
+        taken = [
+            TableColumn.of(np.ascontiguousarray(column), 0.0 if column.dtype.kind == "b" else float(bound))
+            for column, bound in zip(columns, bounds, strict=True)
+        ]
+        empty = np.array([column.is_empty for column in taken])
+        verbatim = np.array([not column.ways for column in taken]) & ~empty
+        while True:
+            tabled = np.flatnonzero(~(empty | verbatim))
+            data, kept = b"", list[bool]()
+            if len(tabled):
+                data, kept = encode_columns([taken[place] for place in tabled], self.effort)
+            if all(kept):
+                break
+            verbatim[tabled[~np.array(kept)]] = True
+        plain = [column.given for column in taken]
+        found = Payload(empty, verbatim, ~(empty | verbatim), table_data=data)
+        found.verbatim_data = pack([plain[place] for place in np.flatnonzero(verbatim)]) if verbatim.any() else b""
+        coded = found.to_bytes()
+        if may_repeat(plain, len(coded), self.effort) and not empty.all():
+            packed = Payload(empty, ~empty, np.zeros(len(taken), bool))
+            packed.verbatim_data = pack([column for column, nothing in zip(plain, empty, strict=True) if not nothing])
+            coded = min(coded, packed.to_bytes(), key=len)
+        return coded
 
     def _choose(self, chunks: Sequence[list[np.ndarray]]) -> None:
         """How to stay within the bound, from a few chunks; nothing if these have no readings."""
         few = [chunks[i] for i in np.unique(np.linspace(0, len(chunks) - 1, min(len(chunks), 3)).astype(int))]
         opened = [OpenChunk(columns, self._groups, self.target, self._limits) for columns in few]
-        pieces = [piece for chunk in opened for piece in chunk.pieces]
+        pieces = [piece for chunk in opened for piece in chunk.pieces if piece.bound]
         if pieces:
-            self._choice = choose_bounded(pieces, self.target.amount, self.effort)
+            self._choice = choose_bounded(pieces, self.effort)
 
-    def _finish(self, chunk: OpenChunk) -> bytes:
-        """Code a chunk; columns that do not come back as they should are kept as they are."""
+    def _finish(self, chunk: OpenChunk, lossy: list[Trial] | None = None) -> bytes:
+        """Code a chunk, pieces with loss as they were coded already if they were; columns that do not come back as
+        they should are kept as they are.
+        """
         while True:
-            trials = [self._code(piece, chunk.target) for piece in chunk.pieces]
+            coded = iter(lossy or ())
+            trials = [next(coded) if lossy and piece.bound else self._code(piece) for piece in chunk.pieces]
             failed = [
                 place
                 for trial, piece, places in zip(trials, chunk.pieces, chunk.places, strict=True)
-                for place, is_kept in zip(places, _keeps(trial, piece, chunk.target), strict=True)
+                for place, is_kept in zip(places, _keeps(trial, piece), strict=True)
                 if not is_kept
             ]
             if not failed:
                 return chunk.to_bytes(trials)
             chunk = chunk.keeping(failed)
 
-    def _code(self, piece: Piece, target: Target) -> Trial:
-        if target.kind == "n_nonzero" and piece.basis.n_nonzero:
+    def _code(self, piece: Piece) -> Trial:
+        if piece.basis.n_nonzero:
             return encode_sparse(piece)
-        if target.kind == "max_error":
-            return self._within(piece, target)
+        if 0 < piece.bound < math.inf:
+            return self._within(piece)
         return lossless(piece, self.effort)
 
-    def _within(self, piece: Piece, target: Target) -> Trial:
+    def _within(self, piece: Piece) -> Trial:
         """A piece within the bound: if need be with one a little smaller, since the bound is no decimal itself, or with
         a whole one, to which the rounding of whole numbers does not add.
         """
         if self._choice is None:  # nothing to choose by so far
-            self._choice = choose_bounded([piece], target.amount, self.effort)
-        bounds = [target.amount, target.amount * (1 - 1e-9)]
-        if target.amount > 1 and any(column.ends_whole for column in piece.columns):
-            bounds.append(math.floor(target.amount))
+            self._choice = choose_bounded([piece], self.effort)
+        bounds = [piece.bound, piece.bound * (1 - 1e-9)]
+        if piece.bound > 1 and any(column.ends_whole for column in piece.columns):
+            bounds.append(math.floor(piece.bound))
         for bound in bounds:
             trial = bounded(piece, bound, self._choice, self.effort)
-            if all(_keeps(trial, piece, target)):
+            if all(_keeps(trial, piece)):
                 break
         return trial
 
@@ -122,8 +197,12 @@ class ChunkCoder:
         return iter(trials)
 
 
-def _keeps(trial: Trial, piece: Piece, target: Target) -> list[bool]:
+def _has_readings(column: np.ndarray) -> bool:
+    return column.dtype.kind != "f" or bool(np.isfinite(column).any())
+
+
+def _keeps(trial: Trial, piece: Piece) -> list[bool]:
     """For each column whether it is as the target asks."""
-    if target.kind == "max_error":
-        return is_within(trial, piece, target.amount)
-    return is_same(trial, piece) if target.kind == "lossless" else [True] * len(piece.columns)
+    if 0 < piece.bound < math.inf:
+        return is_within(trial, piece, piece.bound)
+    return is_same(trial, piece) if piece.bound == 0 else [True] * len(piece.columns)

@@ -12,6 +12,9 @@ from hrpursuit.compression.kernels.samples import LIMIT
 _EXACT = 2.0**53  # floats count whole numbers up to here
 _NOISE = 24  # a change of so many steps is noise below its highest bits
 _PROBE = 32  # values that are looked at first
+_ON_DECIMALS = 1e-9  # of a bound that is meant to reach a whole number of units
+_MOSTLY = 0.5  # share of doubles that are of single precision where all are judged as such
+_ROUNDING = 1e-3  # of a bound: what rounding may add to it, at most
 
 
 @dataclass(frozen=True)
@@ -139,6 +142,31 @@ def take_apart(column: np.ndarray, lossless: bool) -> Column:
     places = np.flatnonzero(seen)[~fits]
     odd[places], seen[places] = True, False
     return Column(column, seen, np.flatnonzero(odd), decimals, whole)
+
+
+def allowance(given: np.ndarray, bound: float) -> float:
+    """What the binary rounding of decimals may add to a bound on their error: decimals are judged as such."""
+    if given.dtype.kind != "f" or not len(given):
+        return 0.0
+    with np.errstate(all="ignore"):
+        rounding = 4 * float(np.spacing(np.abs(given).max()))
+    return _ON_DECIMALS * bound + (min(_ROUNDING * bound, rounding) if np.isfinite(rounding) else 0.0)
+
+
+def keeps_bound(given: np.ndarray, got: np.ndarray, bound: float) -> bool:
+    """Whether finite floats are no further from the given ones than the bound and the allowance. Doubles that are
+    mostly floats of single precision are judged as such.
+    """
+    if _differ_by(given, got, bound):
+        return True
+    with np.errstate(over="ignore"):
+        narrow = given.astype(np.float32)
+    return given.itemsize == 8 and bool(np.mean(narrow == given) > _MOSTLY) and _differ_by(narrow, got, bound)
+
+
+def _differ_by(given: np.ndarray, got: np.ndarray, bound: float) -> bool:
+    most = bound + allowance(given, bound)
+    return bool(np.all(np.abs(got.astype(np.float64) - given.astype(np.float64)) <= most))
 
 
 def _is_plain_nan(column: np.ndarray) -> np.ndarray:

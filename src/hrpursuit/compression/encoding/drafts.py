@@ -71,7 +71,7 @@ def _by_decimals(column: Column, max_error: float) -> int | None:
     """Step in whole numbers of a column of decimals; None if these are too fine for the bound, or there are none."""
     if column.whole is None or column.decimals is None:
         return None
-    bound = math.floor(min(max_error * 10.0**column.decimals * (1 + 1e-12), _WHOLE))
+    bound = math.floor(min(max_error * 10.0**column.decimals * (1 + 1e-9), _WHOLE))
     size = int(np.abs(column.whole).max(initial=0))
     if bound >= 1 and size >= LIMIT:
         return None if size < _TOO_MANY * max_error * 10**column.decimals else 1

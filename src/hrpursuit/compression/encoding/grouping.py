@@ -23,11 +23,22 @@ Floats = NDArray[np.float64]
 
 
 def make_groups(columns: Sequence[np.ndarray], target: Target, basis: str) -> list[Group]:
-    """Groups of columns by correlation, each with its basis. Columns without a reading so far
-    are no part of a basis that is sent.
+    """Groups of columns that have one bound on their errors, by correlation, each with its basis. Columns without a
+    reading so far are no part of a basis that is sent.
     """
+    bounds = target.bounds(len(columns))
+    groups = []
+    for bound in np.unique(bounds):
+        places = np.flatnonzero(bounds == bound)
+        kept, way = (target, basis) if bound > 0 else (Target("lossless"), "adaptive" if bounds.any() else basis)
+        for group in _groups_of_one_bound([columns[place] for place in places.tolist()], kept, way):
+            groups.append(Group(places[group.columns], group.basis))
+    return groups
+
+
+def _groups_of_one_bound(columns: Sequence[np.ndarray], target: Target, basis: str) -> list[Group]:
     n = len(columns)
-    needs_basis = target.kind == "n_nonzero" or basis != "adaptive"
+    needs_basis = target.kind == "n_nonzero_coefs" or basis != "adaptive"
     if n <= MOST_TOGETHER and not needs_basis:
         return [Group(np.arange(n), Basis())]
     table = _table(columns)
@@ -40,7 +51,7 @@ def make_groups(columns: Sequence[np.ndarray], target: Target, basis: str) -> li
         places = np.concatenate([part[_order_by_correlation(table[:, part])] for part in parts])
     for part in _split(places, MOST_TOGETHER if len(live) <= MOST_TOGETHER else _TOGETHER):
         part = np.sort(part)
-        if target.kind == "n_nonzero":
+        if target.kind == "n_nonzero_coefs":
             n_atoms = n if n <= MOST_TOGETHER else len(part)  # the paper counts columns without a reading, too
             learned = learn_dictionary(table[:, part], int(target.amount), n_atoms)
         else:

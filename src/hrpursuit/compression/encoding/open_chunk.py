@@ -8,7 +8,7 @@ import numpy as np
 from hrpursuit.compression.chunks.bases import Group
 from hrpursuit.compression.chunks.payload import Payload
 from hrpursuit.compression.chunks.verbatim import pack
-from hrpursuit.compression.encoding.decimals import Column, take_all_apart
+from hrpursuit.compression.encoding.decimals import Column, take_all_apart, take_apart
 from hrpursuit.compression.encoding.drafts import fits_bound, fits_whole
 from hrpursuit.compression.encoding.pieces import Piece, Trial
 from hrpursuit.compression.targets import Target
@@ -30,7 +30,8 @@ class OpenChunk:
     ) -> None:
         self.given, self.groups, self.target, self.limits = columns, groups, target, limits
         self.n_rows = len(columns[0]) if columns else 0
-        self.columns = take_all_apart(columns, target.kind == "lossless")
+        bounds: list[float] = target.bounds(len(columns)).tolist()
+        self.columns = _taken_apart(columns, [bound == 0 for bound in bounds])
         if limits:
             self.columns = [replace(column, limits=pair) for column, pair in zip(self.columns, limits, strict=True)]
         has_codes = np.zeros(len(columns), dtype=bool)
@@ -41,7 +42,8 @@ class OpenChunk:
         )
         self.is_verbatim = np.array(
             [
-                not empty and (place in verbatim or not _can_be_coded(column, target, has_codes[place]))
+                not empty
+                and (place in verbatim or not _can_be_coded(column, target.kind, bounds[place], has_codes[place]))
                 for place, (column, empty) in enumerate(zip(self.columns, self.is_empty, strict=True))
             ],
             dtype=bool,
@@ -53,7 +55,7 @@ class OpenChunk:
             if coded.any():
                 places = group.columns[coded] if group.basis.is_adaptive else group.columns
                 self.places.append(places.tolist())
-                self.pieces.append(Piece([self._member(place) for place in places], group.basis))
+                self.pieces.append(Piece([self._member(place) for place in places], group.basis, bounds[places[0]]))
 
     def _member(self, place: int) -> Column:
         """A column as its piece sees it: in a basis that was sent all columns take part, as gaps if need be."""
@@ -70,7 +72,9 @@ class OpenChunk:
 
     def to_bytes(self, trials: list[Trial]) -> bytes:
         """The payload, with a trial for each piece."""
-        payload = Payload(self.is_empty, self.is_verbatim, groups=[trial.data for trial in trials])
+        payload = Payload(
+            self.is_empty, self.is_verbatim, np.zeros(len(self.columns), bool), groups=[trial.data for trial in trials]
+        )
         kept = np.flatnonzero(self.is_verbatim)
         payload.verbatim_data = pack([self.given[place] for place in kept]) if len(kept) else b""
         n = len(self.columns)
@@ -90,13 +94,19 @@ def _is_empty(column: Column) -> bool:
     return not column.seen.any() and not len(column.exceptions)
 
 
-def _can_be_coded(column: Column, target: Target, has_codes: bool) -> bool:
+def _taken_apart(columns: list[np.ndarray], is_lossless: list[bool]) -> list[Column]:
+    if all(is_lossless) or not any(is_lossless):
+        return take_all_apart(columns, any(is_lossless))
+    return [take_apart(column, lossless) for column, lossless in zip(columns, is_lossless, strict=True)]
+
+
+def _can_be_coded(column: Column, kind: str, bound: float, has_codes: bool) -> bool:
     if len(column.exceptions) > 2 + len(column.given) // 100:
         return False
     if not column.seen.any() and column.given.dtype.kind == "f":
         return len(column.exceptions) > 0
-    if target.kind == "lossless" or (target.kind == "n_nonzero" and not has_codes):
+    if bound == 0 or (kind == "n_nonzero_coefs" and not has_codes):
         return fits_whole(column)
-    if target.kind == "max_error":
-        return fits_bound(column, target.amount)
+    if kind == "max_error":
+        return fits_bound(column, bound)
     return column.whole is not None or column.given.dtype.kind == "f"

@@ -7,16 +7,19 @@ import numpy as np
 from hrpursuit.compression.chunks.bases import Basis
 from hrpursuit.compression.chunks.coding import encode_group
 from hrpursuit.compression.chunks.handover import hand_over
-from hrpursuit.compression.encoding.decimals import Column
+from hrpursuit.compression.encoding.decimals import Column, allowance
 from hrpursuit.compression.encoding.drafts import Draft
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Columns that are coded together."""
+    """Columns that are coded together, and the largest error of a reading: 0 if nothing may be lost, infinite if only
+    the RMSE counts.
+    """
 
     columns: list[Column]
     basis: Basis
+    bound: float = 0.0
 
     @property
     def n_readings(self) -> int:
@@ -26,7 +29,7 @@ class Piece:
         """The piece cut to so many rows."""
         if len(self.columns[0].seen) <= n_rows:
             return self
-        return Piece([column.first_rows(n_rows) for column in self.columns], self.basis)
+        return replace(self, columns=[column.first_rows(n_rows) for column in self.columns])
 
     def squares(self, unit: float) -> float:
         """Sum of squared readings, in this unit."""
@@ -80,9 +83,9 @@ def encode(draft: Draft, basis: Basis, price: float = 0.0, n_fills: int = 3) -> 
 
 
 def is_within(trial: Trial, piece: Piece, max_error: float) -> list[bool]:
-    """For each column whether no reading is further off than that."""
+    """For each column whether no reading is further off than that, but for the rounding of its type."""
     return [
-        bool(np.all(np.abs(error_of(got, column)) <= max_error))
+        bool(np.all(np.abs(error_of(got, column)) <= max_error + allowance(column.given[column.seen], max_error)))
         for got, column in zip(trial.decoded, piece.columns, strict=True)
     ]
 

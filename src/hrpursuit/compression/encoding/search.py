@@ -25,7 +25,7 @@ _OTHER_PRICES = {TRANSFORM: (0.095, 0.125, 0.14, 0.16, 0.08), SAMPLES: (0.12, 0.
 _FIRST_STEP = {TRANSFORM: 2.2, SAMPLES: 3.2}  # in units of the error that is wanted
 _RATIOS = (1.1, 1.35, 1.65, 2.0, 2.4, 0.9)  # of the step below a correction to the step of the correction
 _SMALLEST_STEP = 4  # units of the coder: below, whole multiples of a unit are as good
-_N_FILLS = {"fast": 1, "default": 3}  # of gaps, in transform coding
+_N_FILLS = {"fast": 1, "default": 3, "best": 3}  # of gaps, in transform coding
 _LOG_LARGEST = 709.0  # of a float
 _ENOUGH_ROWS = 3000  # to choose by
 
@@ -56,7 +56,7 @@ def bounded(piece: Piece, max_error: float, choice: Choice, effort: str) -> Tria
     return encode(draft, piece.basis)  # at no price: samples are not corrected
 
 
-def choose_bounded(pieces: Sequence[Piece], max_error: float, effort: str) -> Choice:
+def choose_bounded(pieces: Sequence[Piece], effort: str) -> Choice:
     """Samples, or transform and correction in which step: whatever is shortest on a few pieces."""
     tried = _few(pieces)
     sizes: dict[Choice, int] = {}
@@ -66,14 +66,14 @@ def choose_bounded(pieces: Sequence[Piece], max_error: float, effort: str) -> Ch
         n_worse = 0
         for choice in choices:
             least = min(sizes.values(), default=sys.maxsize)
-            sizes[choice] = sum(len(bounded(piece, max_error, choice, effort).data) for piece in tried)
+            sizes[choice] = sum(len(bounded(piece, piece.bound, choice, effort).data) for piece in tried)
             n_worse += sizes[choice] >= least
             if n_worse == 2:
                 break
         return min(sizes, key=lambda choice: sizes[choice])
 
     samples = Choice(SAMPLES, 1.0, 0.0)
-    if not any(_can_correct(within(piece.columns, max_error)) for piece in tried):
+    if not any(_can_correct(within(piece.columns, piece.bound)) for piece in tried):
         return samples
     price = _PRICE[TRANSFORM]
     ratios = _RATIOS[1:4:2] if effort == "fast" else _RATIOS

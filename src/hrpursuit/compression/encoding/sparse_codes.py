@@ -31,7 +31,7 @@ def hrp_atoms(table: Floats, n_nonzero: int | None) -> Floats:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a basis is good enough before it has settled
         rounds = min(max(round(_ROUNDS * (64 / table.shape[1]) ** 2), _ROUNDS // 20), _ROUNDS)  # each is cubic
-        model = HRP(n_nonzero, options=HRPOptions(gap_rounds=rounds), random_state=0)
+        model = HRP(n_nonzero_coefs=n_nonzero, options=HRPOptions(gap_rounds=rounds), random_state=0)
         return np.asarray(model.fit(table).components_, dtype=np.float64)
 
 

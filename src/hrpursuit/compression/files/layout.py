@@ -3,9 +3,12 @@
 import zlib
 from collections.abc import Iterable
 
+import numpy as np
+
 from hrpursuit.compression.errors import DamagedFile
 
-_VARINT_BYTES = 10
+MAX_VARINT = 10  # bytes: 70 bits hold every number of 64 bits and the differences of two
+_FEW = 16  # numbers that are read sooner one by one than at once
 
 
 def varint(number: int) -> bytes:
@@ -20,6 +23,21 @@ def varint(number: int) -> bytes:
 
 def varints(numbers: Iterable[int]) -> bytes:
     return b"".join(map(varint, numbers))
+
+
+def signeds(numbers: np.ndarray) -> bytes:
+    """Signed numbers of 64 bits, one after the other."""
+    folded = (numbers << 1 ^ numbers >> 63).view(np.uint64)
+    lengths = np.ones(len(folded), np.int64)
+    for i in range(1, MAX_VARINT):
+        lengths += folded >= np.uint64(1 << 7 * i)
+    ends = np.cumsum(lengths)
+    out = np.empty(int(ends[-1]) if len(ends) else 0, np.uint8)
+    for i in range(int(lengths.max(initial=0))):
+        here = lengths > i
+        more = np.where(lengths[here] > i + 1, 128, 0).astype(np.uint8)
+        out[(ends - lengths + i)[here]] = (folded[here] >> np.uint64(7 * i) & np.uint64(127)).astype(np.uint8) | more
+    return out.tobytes()
 
 
 def zigzag(number: int) -> int:
@@ -110,6 +128,12 @@ class Cursor:
         self.at += n_bytes
         return self.data[self.at - n_bytes : self.at]
 
+    def passes(self, data: bytes) -> bool:
+        """Whether these are the next bytes, which are then passed."""
+        is_next = self.data.startswith(data, self.at)
+        self.at += len(data) * is_next
+        return is_next
+
     def rest(self) -> bytes:
         return self.take(self.left)
 
@@ -118,7 +142,7 @@ class Cursor:
 
     def varint(self, limit: int = 2**64 - 1) -> int:
         number = 0
-        for i in range(_VARINT_BYTES):
+        for i in range(MAX_VARINT):
             byte = self.byte()
             number |= (byte & 127) << 7 * i
             if byte < 128:
@@ -126,6 +150,30 @@ class Cursor:
                     raise DamagedFile(f"a number is {number}, at most {limit} is possible")
                 return number
         raise DamagedFile("a number has no end")
+
+    def varints(self, count: int) -> np.ndarray:
+        """The next numbers at once, each below 2^64: in the time of a few passes over the bytes."""
+        if count < _FEW:
+            return np.array([self.varint() for _ in range(count)], np.uint64)
+        data = np.frombuffer(self.data, np.uint8, min(self.left, MAX_VARINT * count), self.at)
+        ends = np.flatnonzero(data < 128)[:count]
+        if len(ends) < count:
+            raise DamagedFile(f"{count} numbers expected, {len(ends)} found")
+        lengths = np.diff(ends, prepend=-1)
+        self.at += int(lengths.sum())
+        numbers = np.zeros(count, np.uint64)
+        for i in range(int(lengths.max(initial=0))):
+            here = lengths > i
+            part = data[(ends - lengths + 1 + i)[here]]
+            if i >= MAX_VARINT or (i == MAX_VARINT - 1 and (part > 1).any()):
+                raise DamagedFile("a number has no end, or more than 64 bits")
+            numbers[here] |= (part & 127).astype(np.uint64) << np.uint64(7 * i)
+        return numbers
+
+    def signeds(self, count: int) -> np.ndarray:
+        """The next signed numbers at once, each of 64 bits."""
+        numbers = self.varints(count)
+        return (numbers >> np.uint64(1)).view(np.int64) ^ -(numbers & np.uint64(1)).view(np.int64)
 
     def signed(self, limit: int = 2**64) -> int:
         number = unzigzag(self.varint(2**70))

@@ -1,16 +1,18 @@
-"""Where the chunks of a file are: by the index at its end, or by looking for them."""
+"""Where the chunks of a file are: by the indices in it, or by looking for them."""
 
 import os
-from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile, damage
-from hrpursuit.compression.files.container import MAX_INDEX, TRAILER, Frame, Header, Index
-from hrpursuit.compression.files.scan import HOW_TO_GO_ON, NO_INDEX, Feed, Scan
+from hrpursuit.compression.files.feed import Feed
+from hrpursuit.compression.files.frame import Frame
+from hrpursuit.compression.files.header import CHECKSUM, Header
+from hrpursuit.compression.files.index import MAX_INDEX, TRAILER, Index
+from hrpursuit.compression.files.members import Headers, Member
+from hrpursuit.compression.files.scan import HOW_TO_GO_ON, NO_INDEX, Scan
 from hrpursuit.compression.tables.labels import Labels
 
 
@@ -28,8 +30,8 @@ class ChunkInfo:
         First byte in the file.
     n_bytes : int
         Size in the file, checksum included.
-    number : int
-        Which chunk of the table it is, from 0.
+    first_row : int
+        Number of its first row in the table, from 0.
     """
 
     n_rows: int
@@ -37,7 +39,32 @@ class ChunkInfo:
     last: Any
     offset: int
     n_bytes: int
-    number: int
+    first_row: int
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The chunks of a file.
+
+    Attributes
+    ----------
+    chunks : list of ChunkInfo
+        In the order of the table.
+    owners : list of Member
+        What each of them belongs to.
+    members : list of Member
+        All of them, also those without chunks.
+    in_order : bool
+        Whether no label is less than the one before.
+    damage : list of str
+        What else was found.
+    """
+
+    chunks: list[ChunkInfo]
+    owners: list[Member]
+    members: list[Member]
+    in_order: bool
+    damage: list[str]
 
 
 class Stored:
@@ -55,90 +82,158 @@ class Stored:
     def feed(self, offset: int) -> Feed:
         """All bytes from a place on."""
         self._file.seek(self._base + offset)
-        return Feed(self._file.read, offset)
+        return Feed(self._file, offset)
 
 
-def labels_of_frame(frame: Frame, header: Header) -> Labels:
-    """The labels of the rows of a chunk."""
-    with damage("the labels of a chunk"):
-        return header.schema.labels.decode(frame.labels, frame.number * header.chunk_rows, frame.n_rows)
+class _Found:
+    """Chunks as they are found, member by member."""
+
+    def __init__(self, first: Header) -> None:
+        self._first = first
+        self.members: list[Member] = []
+        self.damage: list[str] = []
+        self._places: list[tuple[int, int, int, int]] = []  # rows, offset, bytes, first row in the table
+        self._owners: list[Member] = []
+        self._ends: list[Labels] = []
+
+    def begin(self, header: Header, offset: int, n_before: int) -> Member:
+        """A header was found. Raises DamagedFile if its columns are not those of the first."""
+        member = Member(header) if offset == 0 else Member.joined(self._first, header, offset, n_before)
+        self.members.append(member)
+        return member
+
+    def add(self, member: Member, first_row: int, rows: list[int], sizes: list[int], offset: int, ends: Labels) -> None:
+        """Chunks that follow each other; `ends` has the first and the last label of each."""
+        row = member.n_before + first_row
+        for n_rows, n_bytes in zip(rows, sizes, strict=True):
+            self._places.append((n_rows, offset, n_bytes, row))
+            row, offset = row + n_rows, offset + n_bytes
+        self._owners += [member] * len(rows)
+        self._ends.append(ends)
+
+    def listing(self, may_be_in_order: bool) -> Listing:
+        kind = self._first.schema.labels
+        with damage("the index"):  # labels may be times that pandas does not know
+            if kind.kind == "text":
+                flat: Any = [label for part in self._ends for label in part]
+                in_order, shown = kind.in_order(flat), flat
+            else:
+                flat = np.concatenate([np.zeros(0, kind.stored_type), *self._ends]).astype(kind.stored_type)
+                in_order, shown = kind.in_order(flat), flat.tolist() if kind.kind == "none" else list(kind.values(flat))
+        pairs = zip(self._places, shown[0::2], shown[1::2], strict=True)
+        chunks = [ChunkInfo(place[0], first, last, *place[1:]) for place, first, last in pairs]
+        return Listing(chunks, self._owners, self.members, may_be_in_order and in_order, self.damage)
 
 
-def chunks_by_index(stored: Stored, header: Header) -> tuple[list[ChunkInfo], bool]:
-    """The chunks, which have to fill the file, and whether their labels are in order."""
-    index, labels, length = _read_index(stored, header)
-    if header.n_bytes + sum(index.sizes) + length != stored.n_bytes:
-        raise DamagedFile(f"the chunks do not fill the file; {HOW_TO_GO_ON}")
-    rows = [header.chunk_rows] * (len(index.sizes) - 1) + [index.last_rows] * bool(index.sizes)
-    if 0 in rows:
-        raise DamagedFile("the last chunk has no rows")
-    if labels is None:
-        places = [place for n, k in enumerate(rows) for place in (n * header.chunk_rows, n * header.chunk_rows + k - 1)]
-        labels = header.schema.labels.even_at(places)
-    offsets = (header.n_bytes + np.cumsum([0, *index.sizes])).tolist()
-    return _listed(header, range(len(rows)), rows, labels, offsets, index.sizes), index.in_order
-
-
-def chunks_by_scan(stored: Stored, header: Header) -> tuple[list[ChunkInfo], list[str]]:
-    """Every whole chunk, and what else was found."""
-    scan = Scan(stored.feed(header.n_bytes), header, strict=False)
-    found: dict[int, tuple[int, int, int, Any, Any]] = {}
-    damages = []
-    for offset, frame in scan.frames():
-        try:
-            labels = labels_of_frame(frame, header)
-        except DamagedFile as error:
-            damages.append(f"chunk {frame.number}: {error}")
-            continue
-        if frame.number in found:
-            damages.append(f"chunk {frame.number} is there twice")
-            continue
-        found[frame.number] = (frame.n_rows, offset, frame.n_bytes, labels[0], labels[-1])
-    numbers = sorted(found)
-    if list(found) != numbers:
-        damages.append("the chunks are not in order")
-    n_chunks = max(found, default=-1) + 1
+def list_by_index(stored: Stored, headers: Headers) -> Listing:
+    """The chunks, which have to fill the file."""
+    first = headers.known
+    found, in_order = _Found(first), True
+    n_before = n_rows = 0
     try:
-        n_chunks = max(n_chunks, len(_read_index(stored, header)[0].sizes))
-        damages += [what for what in scan.damage if what != NO_INDEX]  # it is whole, behind a chunk that is not
-    except DamagedFile:
-        damages += scan.damage
-    damages += _lost(numbers, n_chunks, header.chunk_rows)
-    rows, offsets, sizes = ([found[number][part] for number in numbers] for part in range(3))
-    labels = [label for number in numbers for label in found[number][3:]]
-    return _listed(header, numbers, rows, labels, offsets, sizes), damages
-
-
-def _lost(numbers: list[int], n_chunks: int, chunk_rows: int) -> list[str]:
-    """Ranges of chunks that are not there."""
-    out = []
-    for before, after in pairwise([-1, *numbers, n_chunks]):
-        if after - before > 1:
-            some = f"chunk {before + 1}" if after - before == 2 else f"chunks {before + 1} to {after - 1}"
-            out.append(f"{some} (rows {(before + 1) * chunk_rows} to {after * chunk_rows - 1}) lost")
-    return out
-
-
-def _read_index(stored: Stored, header: Header) -> tuple[Index, Labels | None, int]:
-    """The index, its labels if it has some, and its length."""
-    room = stored.n_bytes - header.n_bytes
-    trailer = stored.read_at(stored.n_bytes - TRAILER, TRAILER) if room >= TRAILER else bytes(TRAILER)
-    length = int.from_bytes(trailer[:4], "little") + TRAILER
-    if length > min(room, MAX_INDEX):
-        raise DamagedFile(f"{NO_INDEX}; {HOW_TO_GO_ON}")
-    try:
-        return *Index.parse(stored.read_at(stored.n_bytes - length, length), header), length
+        for start, data, n_header in _walk_back(stored):
+            if n_header:
+                at = start - n_header
+                header = first if at == 0 else headers.parse(stored.read_at(at, n_header))
+                n_before, n_rows = n_before + n_rows, 0
+                member = found.begin(header, at, n_before)
+            index = Index.parse(data, member.header)
+            if index.first_row != n_rows or member.header.n_bytes != (n_header or member.header.n_bytes):
+                raise DamagedFile("an index counts other rows or bytes than there are before it")
+            ends = member.even_ends(n_rows, index.rows) if index.labels is None else index.labels
+            found.add(member, n_rows, index.rows, index.sizes, start, ends)
+            in_order &= index.in_order
+            n_rows = index.stop_row
     except DamagedFile as error:
         raise DamagedFile(f"{error}; {HOW_TO_GO_ON}") from error
+    return found.listing(in_order)
 
 
-def _listed(
-    header: Header, numbers: Sequence[int], rows: list[int], labels: Labels, offsets: list[int], sizes: list[int]
-) -> list[ChunkInfo]:
-    if header.schema.is_frame:
-        with damage("the index at the end"):
-            labels = header.schema.labels.values(labels)
-    else:
-        labels = [int(label) for label in labels]
-    firsts, lasts = list(labels[0::2]), list(labels[1::2])
-    return list(map(ChunkInfo, rows, firsts, lasts, offsets, sizes, numbers))
+def _walk_back(stored: Stored) -> list[tuple[int, bytes, int]]:
+    """For each index, in the order of the file: where its chunks begin, its bytes, and those of a header before."""
+    out = []
+    end = stored.n_bytes
+    while end > 0:
+        trailer = stored.read_at(end - TRAILER, TRAILER) if end >= TRAILER else bytes(TRAILER)
+        length = int.from_bytes(trailer[:-CHECKSUM], "little") + TRAILER
+        if length > min(end, MAX_INDEX + TRAILER):
+            raise DamagedFile(NO_INDEX)
+        data = stored.read_at(end - length, length)
+        try:
+            index = Index.parse(data)
+        except DamagedFile as error:
+            raise DamagedFile(NO_INDEX) from error
+        start = end - length - index.n_chunk_bytes
+        end = start - index.n_header
+        if end < 0 or (end == 0 and not index.n_header):
+            raise DamagedFile("the chunks do not fill the file")
+        out.append((start, data, index.n_header))
+    return out[::-1]
+
+
+def list_by_scan(stored: Stored, headers: Headers) -> Listing:
+    """Every whole chunk, and what else was found."""
+    first = headers.known
+    scan, found = Scan(stored.feed(first.n_bytes), headers, strict=False), _Found(first)
+    pieces: _Pieces | None = _Pieces(found.begin(first, 0, 0))
+    n_before = 0
+    for offset, block in scan.blocks():
+        if isinstance(block, Header):
+            n_before += pieces.into(found) if pieces is not None else 0
+            pieces = None
+            try:
+                pieces = _Pieces(found.begin(block, offset, n_before))
+            except DamagedFile as error:
+                found.damage.append(str(error))
+        elif pieces is not None and isinstance(block, Index):
+            pieces.n_rows = max(pieces.n_rows, block.stop_row)
+        elif pieces is not None and isinstance(block, Frame):
+            pieces.add(offset, block, found.damage)
+    if pieces is not None:
+        pieces.into(found)
+    found.damage += scan.damage
+    return found.listing(False)
+
+
+class _Pieces:
+    """Chunks of one member, in any order."""
+
+    def __init__(self, member: Member) -> None:
+        self.member = member
+        self.n_rows = 0  # as far as it is known
+        self._found: dict[int, tuple[int, int, int, list[Any]]] = {}
+
+    def add(self, offset: int, frame: Frame, damages: list[str]) -> None:
+        self.n_rows = max(self.n_rows, frame.stop_row)
+        try:
+            labels = self.member.labels(frame)
+        except DamagedFile as error:
+            damages.append(f"{rows_in_words(self.member, frame.first_row, frame.stop_row)}: {error}")
+            return
+        if frame.first_row in self._found:
+            damages.append(f"{rows_in_words(self.member, frame.first_row, frame.stop_row)} are there twice")
+            return
+        self._found[frame.first_row] = (frame.n_rows, frame.n_bytes, offset, [labels[0], labels[-1]])
+
+    def into(self, found: _Found) -> int:
+        """Add them in order, and what is missing between them; gives how many rows there are."""
+        if list(self._found) != sorted(self._found):
+            found.damage.append("the chunks are not in order")
+        row = 0
+        for first_row in sorted(self._found):
+            n_rows, n_bytes, offset, ends = self._found[first_row]
+            if first_row > row:
+                found.damage.append(f"{rows_in_words(self.member, row, first_row)} are lost")
+            if first_row < row:
+                found.damage.append(f"{rows_in_words(self.member, first_row, first_row + n_rows)} are there twice")
+                continue
+            found.add(self.member, first_row, [n_rows], [n_bytes], offset, ends)
+            row = first_row + n_rows
+        if row < self.n_rows:
+            found.damage.append(f"{rows_in_words(self.member, row, self.n_rows)} are lost")
+        return self.n_rows
+
+
+def rows_in_words(member: Member, start: int, stop: int) -> str:
+    """Rows of a member by their numbers in the table."""
+    return f"rows {member.n_before + start} to {member.n_before + stop - 1}"

@@ -1,162 +1,154 @@
-"""Finding whole chunks in a file that may be cut or changed, or that comes through a pipe."""
+"""Going through a file from its front, whole or cut or changed, or as it comes: headers, chunks and indices."""
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Iterator
+from contextlib import suppress
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.container import (
-    INDEX_MARKER,
-    MAGIC,
-    MARKER,
-    MAX_FRAME,
-    MAX_HEADER,
-    MAX_INDEX,
-    VERSION,
-    Frame,
-    Header,
-    Index,
-)
-from hrpursuit.compression.files.layout import Cursor
+from hrpursuit.compression.files.feed import Changed, Feed
+from hrpursuit.compression.files.frame import MARKER, MAX_FRAME, Frame
+from hrpursuit.compression.files.header import CHECKSUM, MAGIC, MAX_HEADER, Header
+from hrpursuit.compression.files.index import FLAGS, MAX_INDEX, TRAILER, Index
+from hrpursuit.compression.files.index import MARKER as INDEX_MARKER
+from hrpursuit.compression.files.layout import MAX_VARINT, Cursor
+from hrpursuit.compression.files.members import Headers
 
 HOW_TO_GO_ON = "damaged='skip' gives every whole chunk."
 NO_INDEX = "the index at the end is missing or damaged: the file is cut, or was not finished"
-_PIECE = 1 << 16
-_VARINT = 10
 #: Bytes that may be checked in vain, in all, for each byte of the file: more is nobody's accident.
 _PATIENCE = 64
+#: How a chunk, an index and a header begin.
+_START = re.compile(b"|".join([MARKER, INDEX_MARKER + b"[" + bytes([FLAGS]) + b"-" + bytes([FLAGS | 7]) + b"]", MAGIC]))
+
+Block = Header | Frame | Index
 
 
-class Feed:
-    """Bytes of a stream from a position on; keeps what is not yet behind it."""
-
-    def __init__(self, read: Callable[[int], bytes], offset: int = 0) -> None:
-        self._read = read
-        self._buffer = bytearray()
-        self._at_end = False
-        self.offset = offset
-
-    def has(self, n_bytes: int) -> bool:
-        """Whether so many bytes are left; reads them in if need be."""
-        while len(self._buffer) < n_bytes and not self._at_end:
-            piece = self._read(max(_PIECE, min(n_bytes - len(self._buffer), 16 * _PIECE)))
-            self._at_end = not piece
-            self._buffer += piece or b""
-        return len(self._buffer) >= n_bytes
-
-    def peek(self, n_bytes: int) -> bytes:
-        """The next bytes; fewer at the end."""
-        self.has(n_bytes)
-        return bytes(self._buffer[:n_bytes])
-
-    def skip(self, n_bytes: int) -> None:
-        del self._buffer[:n_bytes]
-        self.offset += n_bytes
-
-    def find(self, mark: bytes) -> bool:
-        """Go to the next place of these bytes after the next one; False, and at the end, if there is none."""
-        start = 1
-        while True:
-            place = self._buffer.find(mark, start)
-            if place >= 0:
-                self.skip(place)
-                return True
-            self.skip(max(0, len(self._buffer) - len(mark) + 1))
-            start = 0
-            if not self.has(len(mark)):
-                self.skip(len(self._buffer))
-                return False
+def read_header(feed: Feed, headers: Headers) -> Header:
+    """The header at the front of a file, which the feed is then behind."""
+    while True:
+        with suppress(Changed):
+            return _read_header(feed, headers)
 
 
-def read_header(feed: Feed) -> Header:
-    """The header, which the feed is then behind."""
-    start = feed.peek(len(MAGIC) + _VARINT)
-    if start[: len(MAGIC)] != MAGIC:
-        came = "it is empty" if not start else f"it begins with {start[: len(MAGIC)]!r}"
+def _read_header(feed: Feed, headers: Headers) -> Header:
+    start = feed.peek(len(MAGIC))
+    if start != MAGIC:
+        came = "it is empty" if not start else f"it begins with {start!r}"
         raise DamagedFile(f"not a compressed table of hrpursuit (.hrp): {came}.")
-    cursor = Cursor(start)
-    cursor.take(len(MAGIC))
-    length = cursor.varint(MAX_HEADER)
-    version = feed.peek(cursor.at + 1)[-1] if feed.has(cursor.at + 1) else VERSION
-    if version > VERSION:
-        raise DamagedFile(f"the file has format version {version}, this hrpursuit reads up to {VERSION}: update it.")
-    total = cursor.at + length + 4
-    if length == 0 or not feed.has(total):
-        raise DamagedFile("the file is cut within its header: nothing can be read without it.")
-    header = Header.parse(feed.peek(total))
+    try:
+        total = _length(feed, len(MAGIC), MAX_HEADER, CHECKSUM)
+    except DamagedFile as error:
+        raise DamagedFile("the file is cut within its header: nothing can be read without it.") from error
+    header = headers.parse(feed.peek(total))
     feed.skip(total)
     return header
 
 
-class Scan:
-    """Goes through the chunks in the order of the file; `damage` says what was wrong, `index` is the one found."""
+def _length(feed: Feed, n_before: int, most: int, n_after: int) -> int:
+    """Bytes of the block that begins here and whose length stands behind so many bytes, if all of it is there."""
+    start = feed.peek_varint(n_before, MAX_VARINT)
+    cursor = Cursor(start)
+    cursor.take(n_before)
+    total = cursor.varint(most) + len(start) + n_after
+    if not feed.has(total):
+        raise DamagedFile("the file ends within it")
+    return total
 
-    def __init__(self, feed: Feed, header: Header, strict: bool) -> None:
+
+class Scan:
+    """Goes through the blocks of a file behind its first header.
+
+    Parameters
+    ----------
+    feed : Feed
+        The file, behind its first header.
+    headers : Headers
+        Which know that header.
+    strict : bool
+        Whether to raise DamagedFile at whatever is no whole block, or to go on behind it.
+
+    Attributes
+    ----------
+    damage : list of str
+        What was passed over.
+    is_finished : bool
+        Whether the last block so far was an index.
+    """
+
+    def __init__(self, feed: Feed, headers: Headers, strict: bool) -> None:
         self.feed = feed
-        self.header = header
         self.strict = strict
         self.damage: list[str] = []
-        self.index: Index | None = None
+        self.is_finished = False
+        self._headers = headers
+        self._header = headers.known
         self._in_vain = 0
 
-    def frames(self) -> Iterator[tuple[int, Frame]]:
-        """Place and content of every whole chunk."""
+    def blocks(self) -> Iterator[tuple[int, Block]]:
+        """Place and content of everything that is whole, in the order of the file."""
         try:
-            yield from self._frames()
+            yield from self._blocks()
         except _GaveUp as error:
             self._note(str(error))
 
-    def _frames(self) -> Iterator[tuple[int, Frame]]:
+    def _blocks(self) -> Iterator[tuple[int, Block]]:
         feed = self.feed
         while feed.has(1):
-            if feed.peek(1)[0] & ~3 == INDEX_MARKER and self._take_index():
-                return
-            frame = self._frame()
-            if frame is not None:
-                offset = feed.offset
-                feed.skip(frame.n_bytes)
-                yield offset, frame
-                continue
-            start = feed.offset
-            while feed.find(MARKER) and self._frame() is None:
-                pass
-            self._note(f"bytes {start} to {feed.offset - 1} are no whole chunk")
-        self._note(NO_INDEX)
+            offset = feed.offset
+            block = self._block()
+            if block is None and feed.was_stopped:
+                return  # whatever is not whole yet
+            if block is None:
+                self.is_finished = False
+                while feed.find(_START, len(MAGIC)) and (block := self._block()) is None:
+                    pass
+                stop = feed.offset - (0 if block is None else block.n_bytes)
+                self._note(f"bytes {offset} to {stop - 1} are no whole chunk")
+                if block is None:
+                    break
+                offset = stop
+            if isinstance(block, Header):
+                self._header = block
+            self.is_finished = isinstance(block, Index)
+            yield offset, block
+        if not self.is_finished and not feed.was_stopped:
+            self._note(NO_INDEX)
 
     def _note(self, what: str) -> None:
         if self.strict:
             raise DamagedFile(f"{what}; {HOW_TO_GO_ON}")
         self.damage.append(what)
 
-    def _frame(self) -> Frame | None:
-        """The chunk that begins here, if one does. A marker within a payload is told by the checksum."""
-        start = self.feed.peek(len(MARKER) + _VARINT)
+    def _block(self) -> Block | None:
+        """The block that begins here, if one does, which the feed is then behind."""
+        while True:
+            with suppress(Changed):
+                return self._whole_block()
+
+    def _whole_block(self) -> Block | None:
+        """What only looks like the start of one is told by its checksum."""
+        start = self.feed.peek(2)
         try:
-            cursor = Cursor(start)
-            if cursor.take(len(MARKER)) != MARKER:
+            if start == MARKER:
+                block: Block = Frame.parse(self._checked(len(start), MAX_FRAME, CHECKSUM), self._header)
+            elif start[:1] == INDEX_MARKER and len(start) == 2 and start[1] & ~7 == FLAGS:
+                block = Index.parse(self._checked(len(start), MAX_INDEX, TRAILER), self._header)
+            elif self.feed.peek(len(MAGIC) if start == MAGIC[:2] else 2) == MAGIC:
+                block = self._headers.parse(self._checked(len(MAGIC), MAX_HEADER, CHECKSUM))
+            else:
                 return None
-            total = cursor.varint(MAX_FRAME) + cursor.at + 4
-            if not self.feed.has(total):
-                return None
-            return Frame.parse(self._checked(total), self.header)
         except DamagedFile:
             return None
+        self.feed.skip(block.n_bytes)
+        return block
 
-    def _checked(self, n_bytes: int) -> bytes:
-        self._in_vain += n_bytes
-        if self._in_vain > _PATIENCE * (self.feed.offset + n_bytes) + 2**24:
+    def _checked(self, n_before: int, most: int, n_after: int) -> bytes:
+        """All bytes of the block whose length stands behind so many bytes."""
+        total = _length(self.feed, n_before, most, n_after)
+        self._in_vain += total
+        if self._in_vain > _PATIENCE * (self.feed.offset + total) + 2**24:
             raise _GaveUp("the file is full of bytes that look like the start of a chunk and are none")
-        return self.feed.peek(n_bytes)
-
-    def _take_index(self) -> bool:
-        """Whether all that is left is a whole index."""
-        if self.feed.has(MAX_INDEX):
-            return False
-        rest = self.feed.peek(MAX_INDEX)
-        try:
-            self.index = Index.parse(rest, self.header)[0]
-        except DamagedFile:
-            return False
-        self.feed.skip(len(rest))
-        return True
+        return self.feed.peek(total)
 
 
 class _GaveUp(Exception):

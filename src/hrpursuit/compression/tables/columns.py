@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -17,6 +18,7 @@ from hrpursuit.rows.optional import needed
 MAX_COLUMNS = 2**20
 MAX_DESCRIPTION = 2**26
 MAX_ATTRS = 2**20
+MAX_DEPTH = 64  # dictionaries and lists of attrs within each other: pandas copies them by recursion
 _PLAIN_JSON = (str, int, float, bool, type(None))
 
 
@@ -29,14 +31,26 @@ class Schema:
     labels: LabelKind = field(default_factory=LabelKind)
     attrs: dict[str, Any] = field(default_factory=dict)
     kind_if_empty: str = "float64"  # an array without columns has a type all the same
+    n_bytes: int = 0  # of names, labels and attributes, as they were read
 
     @property
     def is_frame(self) -> bool:
         return self.names is not None
 
     @property
+    def columns(self) -> Sequence[str | int]:
+        """Names of the columns; numbers for an array."""
+        return range(len(self.kinds)) if self.names is None else self.names.values
+
+    def take(self, places: Sequence[int]) -> "Schema":
+        """What a table of some of the columns is, in this order."""
+        names = None if self.names is None else self.names.take(places)
+        return replace(self, kinds=[self.kinds[place] for place in places], names=names)
+
+    @property
     def coded_types(self) -> list[np.dtype]:
-        return [coded_type(kind) for kind in self.kinds]
+        types = {kind: coded_type(kind) for kind in set(self.kinds)}
+        return [types[kind] for kind in self.kinds]
 
     @property
     def limits(self) -> list[tuple[float, float] | None]:
@@ -57,25 +71,29 @@ class Schema:
             raise ValueError(f"names and attrs take {len(data)} bytes, at most {MAX_DESCRIPTION} are possible.")
         return shorter(data)
 
-    @classmethod
-    def read(cls, data: bytes, n_columns: int) -> "Schema":
-        """What `to_bytes` gave, if it was not nothing; the types of the columns are for the caller to add."""
+    def described(self, data: bytes, known: tuple[bytes, Names] | None = None) -> tuple["Schema", bytes]:
+        """With names, labels and attributes from what `to_bytes` gave; and the bytes of the names.
+
+        Names that are `known`, by the very same bytes, are not read again. Raises DamagedFile at what cannot be, among
+        it names, a time zone or a frequency that pandas does not take.
+        """
         with damage("the description of the table"):
             cursor = Cursor(unpacked(data, MAX_DESCRIPTION))
-            names, labels, attrs = Names.read(cursor, n_columns), LabelKind.read(cursor), cursor.text()
+            if known is not None and cursor.passes(known[0]):
+                names = known[1]
+            else:
+                names = Names.read(cursor, len(self.kinds))
+                names.index()
+            names_data = cursor.data[: cursor.at]
+            labels, attrs = LabelKind.read(cursor), cursor.text()
             cursor.end()
-            if len(attrs) > MAX_ATTRS:
-                raise ValueError(f"the attributes have {len(attrs)} characters, at most {MAX_ATTRS} are possible")
-            schema = cls([], names, labels, json.loads(attrs) if attrs else {})
-            if not isinstance(schema.attrs, dict):
-                raise ValueError("the attributes are no dictionary")
-        return schema
-
-    def check_builds(self) -> None:
-        """Raise DamagedFile now, rather than at the first chunk, if pandas does not take names, zone or frequency."""
-        if self.names is not None:
-            with damage("the description of the table"):
-                self.build([np.empty(0, dtype) for dtype in self.coded_types], self.labels.decode(b"", 0, 0), 0)
+            found = json.loads(attrs or "{}") if len(attrs) <= MAX_ATTRS else None
+            if not isinstance(found, dict) or _depth(found) > MAX_DEPTH:
+                raise ValueError(
+                    f"the attributes are no dictionary, have more than {MAX_ATTRS} characters, or are nested more than "
+                    f"{MAX_DEPTH} times"
+                )
+        return replace(self, names=names, labels=labels, attrs=found, n_bytes=len(cursor.data)), names_data
 
     def build(self, columns: list[np.ndarray], labels: Labels, n_rows: int) -> Any:
         """A table of these columns: an array or a DataFrame."""
@@ -162,16 +180,27 @@ def _checked_attrs(attrs: Any) -> dict[str, Any]:
     return json.loads(json.dumps(dict(attrs)))
 
 
-def _check_json(value: Any, where: str) -> None:
+def _depth(value: Any) -> int:
+    """How many dictionaries and lists are within each other."""
+    depth, level = 0, [value]
+    while level := [one for one in level if isinstance(one, (dict, list))]:
+        depth += 1
+        level = [inner for one in level for inner in (one.values() if isinstance(one, dict) else one)]
+    return depth
+
+
+def _check_json(value: Any, where: str, depth: int = 1) -> None:
     """JSON would turn a tuple into a list and a number as key into a text; what does not survive is refused."""
+    if type(value) in (dict, list) and depth > MAX_DEPTH:
+        raise ValueError(f"attrs are nested more than {MAX_DEPTH} times: {where[:80]}...; keep them flatter.")
     if type(value) is dict:
         for key, inner in value.items():
             if type(key) is not str:
                 raise ValueError(f"{where} has the key {key!r}; keys must be texts, as in JSON.")
-            _check_json(inner, f"{where}[{key!r}]")
+            _check_json(inner, f"{where}[{key!r}]", depth + 1)
     elif type(value) is list:
         for place, inner in enumerate(value):
-            _check_json(inner, f"{where}[{place}]")
+            _check_json(inner, f"{where}[{place}]", depth + 1)
     elif type(value) not in _PLAIN_JSON:
         raise ValueError(
             f"{where} is of type {type(value).__name__}, which JSON does not keep; "

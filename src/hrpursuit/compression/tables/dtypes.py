@@ -63,7 +63,7 @@ def read_kinds(cursor: Cursor, n_columns: int) -> list[tuple[str, int]]:
     left = n_columns
     while left:
         byte = cursor.byte()
-        count = left if byte & _ALL_THE_REST else cursor.varint(left)
+        count = left if byte & _ALL_THE_REST else cursor.varint(left - 1)
         code = byte & ~_ALL_THE_REST
         names, place = (NULLABLE, code - _FIRST_NULLABLE) if code >= _FIRST_NULLABLE else (NUMPY, code)
         if place >= len(names) or count == 0:

@@ -1,27 +1,32 @@
 """Labels of rows: how an index is described in the header, and what a chunk needs to give its labels back.
 
-A chunk whose labels count on evenly from the header's start and step takes no byte for them. Any other has its whole
-numbers as differences of differences, its texts one after the other, its floats bit for bit; all deflated.
+A chunk whose labels count on evenly from the header's start and step takes no byte for them. Any other has its first
+whole number and their differences, by the coder of tables or deflated; its texts one after the other, deflated; its
+floats bit for bit.
 """
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from hrpursuit.compression.chunks import verbatim
-from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.chunks.tabular import decode_table
+from hrpursuit.compression.encoding.table_columns import TableColumn
+from hrpursuit.compression.encoding.tabular import encode_columns
+from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.files.layout import (
     Cursor,
     scaled,
     shorter,
     signed,
+    signeds,
     text,
     unpacked,
-    unzigzag,
     varints,
-    zigzag,
 )
 from hrpursuit.compression.tables.names import check_label, label_bytes, read_label
 from hrpursuit.rows.optional import needed
@@ -38,8 +43,13 @@ TYPES = {
     "timedelta": ("s", "ms", "us", "ns"),
 }
 EVEN = ("none", "range", "integer", "datetime", "timedelta")
+#: Names of zones as in the IANA database, or offsets as UTC+05:30; of frequencies as "15min", "W-SUN", "WOM-2TUE".
+_ZONE = re.compile(r"[A-Za-z0-9+-][A-Za-z0-9_+:/-]{0,63}")
+_FREQUENCY = re.compile(r"-?[0-9]{0,15}[A-Za-z]{1,8}(-[A-Za-z0-9]{1,8}){0,4}")
+_FIXED_SPAN = re.compile(r"-?[0-9]*(D|h|min|s|ms|us|ns)")
 _MAX_BYTES = 2**26
 _WRAP = 2**64
+_TABLED = b"\x02"  # before differences by the coder of tables; 0 and 1 are plain and deflated ones
 
 #: Labels as they are stored: whole numbers as int64 (unsigned ones by their bits), floats, or a list of texts.
 Labels = Any
@@ -82,11 +92,24 @@ class LabelKind:
         times = kind in ("datetime", "timedelta")
         tz = cursor.text() if times and code & 64 else ""
         freq = cursor.text() if times and code & 128 else ""
-        if tz.startswith(("dateutil", "tz")):  # these would be read from a path
-            raise DamagedFile(f"the time zone {tz!r} is none by name")
-        if max(abs(start), abs(step)) >= _WRAP or (kind == "range" and step == 0):
+        most = 2**63 if kind == "range" else _WRAP
+        if max(abs(start), abs(step)) >= most or (kind == "range" and step == 0):
             raise DamagedFile("labels of rows do not count on")
-        return cls(kind, TYPES[kind][code >> 3 & 7], name, start, step, tz, freq)
+        found = cls(kind, TYPES[kind][code >> 3 & 7], name, start, step, tz, freq)
+        with damage("the kind of labels"):
+            found._check()
+        return found
+
+    def _check(self) -> None:
+        """Raise DamagedFile if pandas does not know the time zone or the frequency, or takes no such index."""
+        if self.kind == "none":
+            return
+        pandas = needed("pandas", "Tables with an index", "cli")
+        if self.tz and not _is_zone(pandas, self.tz):
+            raise DamagedFile(f"the time zone {self.tz[:80]!r} is not known here")
+        if self.freq and not _is_frequency(pandas, self.freq):
+            raise DamagedFile(f"the frequency {self.freq[:80]!r} is not known here")
+        self.index(self.decode(b"", 0, 0))
 
     def counting_as(self, labels: Labels) -> "LabelKind":
         """With start and step of these labels, where those are not the index's own."""
@@ -94,6 +117,19 @@ class LabelKind:
             start, step = _start_and_step(labels)
             return replace(self, start=start, step=step)
         return self
+
+    @property
+    def counts_from_zero(self) -> bool:
+        """Whether it is the index that a table has if nobody gave it one."""
+        return self.kind == "range" and (self.start, self.step) == (0, 1)
+
+    def joins(self, other: "LabelKind") -> bool:
+        """Whether labels of both can stand in one index."""
+        both_count = {self.kind, other.kind} == {"range", "integer"}
+        return (self.kind == other.kind or both_count) and (self.dtype, self.tz) == (other.dtype, other.tz)
+
+    def in_words(self) -> str:
+        return " ".join(part for part in (self.kind, self.dtype, self.tz) if part)
 
     @property
     def is_even(self) -> bool:
@@ -121,29 +157,50 @@ class LabelKind:
             return shorter(data)
         if self.kind == "float":
             return verbatim.pack([labels])
-        first = np.diff(labels, prepend=labels.dtype.type(0))
-        return shorter(varints(map(zigzag, np.diff(first, prepend=labels.dtype.type(0)).tolist())))
+        changes = np.diff(labels)
+        plain = shorter(signeds(np.diff(changes, prepend=labels.dtype.type(0))))
+        column = TableColumn.of(changes, 0.0)
+        if len(changes) and column.ways:
+            data, is_same = encode_columns([column], "default")
+            if all(is_same) and len(data) + 1 < len(plain):
+                plain = _TABLED + data
+        return signed(int(labels[0])) + plain
 
     def decode(self, data: bytes, first_row: int, n_rows: int) -> Labels:
         """The labels of a chunk, from what `encode` gave."""
         if not data and (self.is_even or n_rows == 0):
-            return [] if self.kind == "text" else self.even(first_row, n_rows).astype(self._stored_type)
+            return [] if self.kind == "text" else self.even(first_row, n_rows).astype(self.stored_type)
         if self.kind == "none":
             raise DamagedFile("a chunk of a plain array has labels")
         if self.kind == "float":
             return verbatim.unpack(data, n_rows, [np.dtype(self.dtype)])[0]
-        cursor = Cursor(unpacked(data, _MAX_BYTES))
-        numbers = [cursor.varint() for _ in range(n_rows)]
         if self.kind == "text":
-            texts = [cursor.take(number).decode("utf-8", "surrogatepass") for number in numbers]
+            cursor = Cursor(unpacked(data, _MAX_BYTES))
+            texts = [cursor.take(number).decode("utf-8", "surrogatepass") for number in cursor.varints(n_rows).tolist()]
             cursor.end()
             return texts
-        cursor.end()
-        changes = np.array([unzigzag(number) for number in numbers], np.int64)
-        return np.cumsum(np.cumsum(changes, dtype=np.int64), dtype=np.int64)
+        outer = Cursor(data)
+        first, rest = outer.signed(2**63), outer.rest()
+        if rest[:1] == _TABLED:
+            (changes,) = decode_table(rest[1:], n_rows - 1, [np.dtype(np.int64)])
+        else:
+            cursor = Cursor(unpacked(rest, _MAX_BYTES))
+            changes = np.cumsum(cursor.signeds(n_rows - 1), dtype=np.int64)
+            cursor.end()
+        return np.cumsum(np.concatenate([np.array([first], dtype=np.int64), changes]), dtype=np.int64)
 
     @property
-    def _stored_type(self) -> str:
+    def n_bytes(self) -> int:
+        """Memory of a label; more where it takes longer to make an index of them."""
+        if self.kind == "none":
+            return 0
+        if self.freq and not _FIXED_SPAN.fullmatch(self.freq):  # pandas may count business days one by one
+            return 1024
+        return 64 if self.kind == "text" else 8
+
+    @property
+    def stored_type(self) -> str:
+        """Type of stored labels that are no texts."""
         return self.dtype if self.kind == "float" else "int64"
 
     def index(self, labels: Labels) -> Any:
@@ -166,7 +223,7 @@ class LabelKind:
 
     def values(self, labels: Labels) -> Any:
         """The labels as an index, or as a list of texts: to show and to compare."""
-        return labels if self.kind == "text" else replace(self, freq="").index(np.asarray(labels, self._stored_type))
+        return labels if self.kind == "text" else replace(self, freq="").index(np.asarray(labels, self.stored_type))
 
     def in_order(self, labels: Labels) -> bool:
         """Whether no label is less than the one before; missing ones are in no order."""
@@ -178,9 +235,8 @@ class LabelKind:
             return False
         return bool(np.all(labels[1:] >= labels[:-1])) and not (self.kind == "float" and np.isnan(labels).any())
 
-    def ends_to_bytes(self, ends: list[tuple[Any, Any]]) -> bytes:
-        """First and last label of each chunk, for the index of the file."""
-        flat = [label for pair in ends for label in pair]
+    def ends_to_bytes(self, flat: Sequence[Any]) -> bytes:
+        """First and last label of each chunk, one after the other, for the index of the file."""
         if self.kind == "text":
             return b"".join(map(text, flat))
         if self.kind == "float":
@@ -192,15 +248,16 @@ class LabelKind:
         if self.kind == "text":
             return [cursor.text() for _ in range(2 * n_chunks)]
         if self.kind == "float":
-            return np.frombuffer(cursor.take(16 * n_chunks), "<f8").astype(self.dtype)
-        return np.cumsum([cursor.signed() for _ in range(2 * n_chunks)], dtype=object).astype(np.int64)
+            with np.errstate(over="ignore"):  # where it is no float32, somebody forged it
+                return np.frombuffer(cursor.take(16 * n_chunks), "<f8").astype(self.dtype)
+        return np.array(list(accumulate(cursor.signed() for _ in range(2 * n_chunks))), np.int64)
 
 
 def _with_freq(index: Any, freq: str) -> Any:
     if freq:
         try:
             index.freq = freq
-        except ValueError:  # rows are missing, or another part of the stream had another step
+        except Exception:  # rows are missing, another part of the stream had another step, or times are out of range
             index.freq = None
     return index
 
@@ -258,18 +315,25 @@ def _times(index: Any, name: str | int | None) -> tuple[LabelKind, Labels]:
 
 
 def _same_zone(pandas: Any, tz: Any) -> bool:
+    return _is_zone(pandas, str(tz)) and pandas.DatetimeTZDtype("ns", str(tz)) == pandas.DatetimeTZDtype("ns", tz)
+
+
+def _is_zone(pandas: Any, name: str) -> bool:
+    """Whether it is the name of a time zone that this machine knows; "dateutil/..." and "tz..." would open a path."""
+    if not _ZONE.fullmatch(name) or name.startswith(("dateutil", "tz")):
+        return False
     try:
-        return not str(tz).startswith(("dateutil", "tz")) and pandas.DatetimeTZDtype(
-            "ns", str(tz)
-        ) == pandas.DatetimeTZDtype("ns", tz)
-    except (TypeError, ValueError, LookupError):
+        return pandas.DatetimeTZDtype("ns", name) is not None
+    except Exception:  # it depends on the library of time zones, and on the files that it finds
         return False
 
 
-def _is_frequency(pandas: Any, freq: str) -> bool:
+def _is_frequency(pandas: Any, name: str) -> bool:
+    if not _FREQUENCY.fullmatch(name):
+        return False
     try:
-        return pandas.tseries.frequencies.to_offset(freq) is not None
-    except ValueError:
+        return pandas.tseries.frequencies.to_offset(name) is not None
+    except Exception:  # some names are looked up in tables, others computed with
         return False
 
 

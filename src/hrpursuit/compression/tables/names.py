@@ -6,18 +6,21 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cached_property
+from itertools import accumulate, groupby, pairwise
 from numbers import Integral
 from typing import Any
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, scaled, signed, text, varint
+from hrpursuit.compression.files.layout import Cursor, scaled, signed, text, varint, varints
 from hrpursuit.rows.optional import needed
 
 #: Types of an index of names, by code. Zero is a RangeIndex.
 TYPES = ("range", "object", "str", "string", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8")
 MAX_CHARACTERS = 2**25
-_IS_INT, _HAS_NUMBER, _EVEN_STEPS = 1, 2, 4
+MAX_STEP = 2**62  # between two numbers of a group, so that all steps are numbers of 64 bits
+MAX_GROUPS = 2**16  # so that a header cannot ask for more work than its names are worth
+_IS_INT, _HAS_NUMBER, _EVEN_STEPS, _IS_LIST = 1, 2, 4, 8
 _LAST_NUMBER = re.compile(r"(?s)(.*?)([0-9]{1,18})([^0-9]*)\Z")
 _FIRST_NUMBER = re.compile(r"(?s)([^0-9]*)([0-9]{1,18})(.*)\Z")
 
@@ -52,18 +55,31 @@ class Names:
         return cls(values, dtype, name)
 
     def index(self) -> Any:
-        """The names as an index of pandas."""
+        """The names as an index of pandas, of which the caller may change the name."""
+        return self._index.view()
+
+    @cached_property
+    def _index(self) -> Any:
         pandas = needed("pandas", "Tables with names", "cli")
         if self.dtype == "range":
             return pandas.RangeIndex(self.values.start, self.values.stop, self.values.step, name=self.name)  # type: ignore[attr-defined]
         return pandas.Index(list(self.values), dtype=self.dtype, name=self.name)
+
+    def take(self, places: Sequence[int]) -> "Names":
+        """The names of some columns, in this order."""
+        values = [self.values[place] for place in places]
+        return Names(values, "int64" if self.dtype == "range" else self.dtype, self.name)
 
     def to_bytes(self) -> bytes:
         """As they stand in the header."""
         out = bytes([TYPES.index(self.dtype)]) + label_bytes(self.name)
         if self.dtype == "range":
             return out + signed(self.values.start) + signed(self.values.step)  # type: ignore[attr-defined]
-        return out + min((_group_bytes(self.values, way) for way in (_LAST_NUMBER, _FIRST_NUMBER)), key=len)
+        ways = [_groups(self.values, way) for way in (_LAST_NUMBER, _FIRST_NUMBER)] + [_lists(self.values)]
+        shortest = min((b"".join(groups) for groups in ways if len(groups) <= MAX_GROUPS), key=len, default=None)
+        if shortest is None:
+            raise ValueError("names of columns change between texts and numbers too often; make all of them texts.")
+        return out + shortest
 
     @classmethod
     def read(cls, cursor: Cursor, n_columns: int) -> "Names":
@@ -79,10 +95,12 @@ class Names:
             return cls(range(start, start + n_columns * step, step), "range", name)
         values: list[str | int] = []
         room = 2 * MAX_CHARACTERS
-        while len(values) < n_columns:
-            group, taken = _read_group(cursor, n_columns - len(values), room)
-            values += group
-            room -= taken
+        for _ in range(MAX_GROUPS):
+            if len(values) == n_columns:
+                break
+            room -= _read_group(cursor, n_columns - len(values), room, values)
+        if len(values) < n_columns:
+            raise DamagedFile(f"names are in more than {MAX_GROUPS} groups")
         return cls(values, TYPES[code], name)
 
 
@@ -129,19 +147,34 @@ def _split(value: str | int, way: re.Pattern[str]) -> tuple[int, str, str, int, 
     return _HAS_NUMBER, before, after, width, int(digits)
 
 
-def _group_bytes(values: Sequence[str | int], way: re.Pattern[str]) -> bytes:
+def _groups(values: Sequence[str | int], way: re.Pattern[str]) -> list[bytes]:
+    """Groups of names that count on."""
     groups: list[tuple[tuple[int, str, str, int], list[int]]] = []
     for value in values:
         *key, number = _split(value, way)
-        if groups and _continues(groups[-1][0], tuple(key), number):
+        if groups and _continues(groups[-1][0], tuple(key), number - groups[-1][1][-1], number):
             groups[-1][1].append(number)
         else:
             groups.append((tuple(key), [number]))  # type: ignore[arg-type]
-    return b"".join(_one_group(key, numbers) for key, numbers in groups)
+    return [_one_group(key, numbers) for key, numbers in groups]
 
 
-def _continues(group: tuple, key: tuple, number: int) -> bool:
+def _lists(values: Sequence[str | int]) -> list[bytes]:
+    """Texts as they are; numbers in groups."""
+    out = []
+    for is_text, part in groupby(values, lambda value: isinstance(value, str)):
+        if is_text:
+            texts = [str(value).encode("utf-8", "surrogatepass") for value in part]
+            out.append(b"".join([bytes([_IS_LIST]), varint(len(texts)), varints(map(len, texts)), *texts]))
+        else:
+            out += _groups(list(part), _LAST_NUMBER)
+    return out
+
+
+def _continues(group: tuple, key: tuple, step: int, number: int) -> bool:
     """`s10` goes with `s09`: with two digits asked for, it needs no zero in front."""
+    if abs(step) >= MAX_STEP:
+        return False
     if group == key:
         return True
     return group[:3] == key[:3] and key[3] == 0 and len(str(number)) >= group[3] > 0
@@ -162,9 +195,17 @@ def _one_group(key: tuple[int, str, str, int], numbers: list[int]) -> bytes:
     return out
 
 
-def _read_group(cursor: Cursor, most: int, room: int) -> tuple[list[str | int], int]:
-    """The names of a group, and about how many characters they are; no more than there is room for."""
+def _read_group(cursor: Cursor, most: int, room: int, values: list[str | int]) -> int:
+    """Add the names of a group; gives about how many characters they are, no more than there is room for."""
     kind = cursor.byte()
+    if kind == _IS_LIST:
+        lengths = cursor.varints(cursor.varint(most)).tolist()
+        texts = [cursor.take(length).decode("utf-8", "surrogatepass") for length in lengths]
+        taken = sum(map(len, texts)) + len(texts)
+        if not texts or taken > room:
+            raise DamagedFile("a list of names is empty, or takes too much memory")
+        values += texts
+        return taken
     if kind > 7:
         raise DamagedFile(f"a group of names is of the unknown kind {kind}")
     before = "" if kind & _IS_INT else cursor.text()
@@ -176,16 +217,18 @@ def _read_group(cursor: Cursor, most: int, room: int) -> tuple[list[str | int], 
     if taken > room:
         raise DamagedFile("names take too much memory")
     if not kind & _HAS_NUMBER:
-        return [before] * count, taken
-    numbers = [cursor.scaled()]
+        values += [before] * count
+        return taken
+    first = cursor.scaled()
     if kind & _EVEN_STEPS:
-        step = cursor.signed(2**65)
-        numbers = [numbers[0] + i * step for i in range(count)]
+        step = cursor.signed(MAX_STEP)
+        numbers = [first] if count == 1 else [first + i * step for i in range(count)]
     else:
-        for _ in range(count - 1):
-            numbers.append(numbers[-1] + cursor.signed(2**65))
-    if not all(-(2**63) <= number < 2**64 for number in (min(numbers), max(numbers))):
+        steps = (
+            cursor.signeds(count - 1).tolist() if count > 16 else [cursor.signed(MAX_STEP) for _ in range(count - 1)]
+        )
+        numbers = list(accumulate(steps, initial=first))
+    if min(numbers) < -(2**63) or max(numbers) >= 2**64:
         raise DamagedFile("the number of a name is too large")
-    if kind & _IS_INT:
-        return list(numbers), taken
-    return [f"{before}{number:0{width}d}{after}" for number in numbers], taken
+    values += numbers if kind & _IS_INT else [f"{before}{number:0{width}d}{after}" for number in numbers]
+    return taken

@@ -37,7 +37,7 @@ def run(
     error, at_end = dictionary_error(model.components_, truth), float(np.abs(model.transform(X)).sum() / n_samples)
     return [
         {"stage": stage.name, "iterations": stage.n_iter, "l1_before": stage.objective_before,
-         "l1_after": stage.objective_after, "l1_of_all_samples": at_end, "is_certified": bool(model.certified_),
+         "l1_after": stage.objective_after, "l1_of_all_samples": at_end, "is_certified": bool(model.certificate_),
          "error": error}
         for stage in model.stages_
     ]  # fmt: skip

@@ -63,7 +63,7 @@ def objective(X: Array, points: Array, n_samples: int) -> Array:
 
 
 def on_sphere(longitude: Array, latitude: Array) -> Array:
-    """Unit vectors, one a row; degrees."""
+    """Unit vectors, one per row; degrees."""
     a, b = np.radians(longitude), np.radians(latitude)
     return np.column_stack([np.cos(a) * np.cos(b), np.sin(a) * np.cos(b), np.sin(b)])
 

@@ -11,7 +11,7 @@ function drawSensors(chosen) {
   const longest = Math.max(...sensorMax) || 1;
   const shown = allBars ? order : order.slice(0, MOST_BARS);
   byId("sensors").style.setProperty("--name", `${Math.min(12, Math.max(...study.names.map((name) => name.length))) + 1}ch`);
-  byId("sensors").replaceChildren(...shown.map((i) => bar(i, sensorRms[i], sensorMax[i], longest)));
+  byId("sensors").replaceChildren(...shown.map((i) => bar(i, setting, longest)));
   const more = byId("sensors-more");
   more.hidden = order.length <= MOST_BARS;
   more.textContent = allBars ? `show ${MOST_BARS}` : `show all ${order.length}`;
@@ -29,7 +29,15 @@ function sensorsNote(setting) {
   return `Bars are root mean square errors in the unit of the readings, marks the largest error of each sensor. Worst: ${study.names[worst]} with ${mean(setting.sensorRms[worst])}.${none}`;
 }
 
-function bar(i, rms, largest, longest) {
+/** The bound of a sensor where each has its own. */
+function boundText(setting, i) {
+  const bound = setting.bounds && setting.bounds[i];
+  if (bound === null) return "";
+  return bound === 0 ? ", lossless" : ` of ±${threeDigits(bound)}`;
+}
+
+function bar(i, setting, longest) {
+  const [rms, largest] = [setting.sensorRms[i], setting.sensorMax[i]];
   const name = html("span", { class: "name", title: study.names[i] }, study.names[i]);
   if (!study.reports[i]) {
     return html("li", { class: "none" }, name, html("span", { class: "bar" }), html("span", { class: "figure" }, "no readings"));
@@ -38,7 +46,8 @@ function bar(i, rms, largest, longest) {
   fill.style.width = `${(100 * rms) / longest}%`;
   const end = html("u");
   end.style.left = `calc(${(100 * largest) / longest}% - 1px)`;
-  const figure = html("span", { class: "figure" }, html("b", {}, mean(rms)), ` · max ${threeDigits(largest)}`);
+  const most = `max ${threeDigits(largest)}${boundText(setting, i)}`;
+  const figure = html("span", { class: "figure", title: most }, html("b", {}, mean(rms)), ` · ${most}`);
   return html("li", {}, name, html("span", { class: "bar" }, fill, end), figure);
 }
 

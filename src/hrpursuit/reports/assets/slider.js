@@ -104,7 +104,9 @@ function makeSlider() {
   slider.disabled = n < 2;
   byId("stops").replaceChildren(...study.settings.map((setting, i) => {
     const stop = html("span", {}, setting.short);
-    stop.style.left = `${n > 1 ? (100 * i) / (n - 1) : 0}%`;
+    const place = n > 1 ? (100 * i) / (n - 1) : 0;
+    stop.style.left = `${place}%`;
+    stop.style.transform = `translateX(-${place}%)`; // the first begins at its place, the last ends there
     stop.addEventListener("click", () => {
       slider.value = i;
       ask();

@@ -222,6 +222,8 @@ class OnlineState:
             raise ValueError("zero_share must be shares, from 0 to 1.")
         if self.n_steps > 0 and np.linalg.matrix_rank(self.coder) < settings.n_features:
             raise ValueError("coder must be invertible.")
+        if self.has_trial and np.linalg.matrix_rank(self.trial) < settings.n_features:
+            raise ValueError("trial must be invertible.")
 
 
 def new_state(settings: OnlineSettings) -> OnlineState:

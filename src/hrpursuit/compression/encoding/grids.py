@@ -1,0 +1,317 @@
+"""Finding the grid of a column: decimals, multiples, a list of values, or the leading part of floats."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from hrpursuit.compression.chunks.grids import (
+    AFFINE,
+    DECIMALS,
+    FACTOR,
+    FLOAT,
+    LEAST_EXPONENT,
+    POWERS,
+    VALUES,
+    Grid,
+    leading_parts,
+)
+from hrpursuit.compression.chunks.lists import decimal_parts
+from hrpursuit.compression.chunks.numbers import can_be_packed
+from hrpursuit.compression.kernels.table_state import LIMIT
+
+_PROBE = 64  # values that are looked at first
+_EXACT = 2.0**53  # floats count whole numbers up to here
+#: Decimals are none that have as many digits as any float of that size: whole numbers stay below.
+_MOST_DIGITS = {2: 2.0**11, 4: 2.0**23, 8: 2.0**50}
+_MOST_STEP = 1 << 26
+_ON_DECIMALS = 1e-9  # of a unit: a bound that misses a whole number of units by less is meant to reach it
+_FINE = 1e-3  # of a unit, up to which rounding does not count
+_STEPS_PER_DEVIATION = 32  # of the leading part of floats
+_MOST_MULTIPLES = 1 << 24  # of the step of a lattice that are looked for
+_VERY_ODD = 500  # one value in so many beside the grid is no reason to look for a finer one
+_NEXT_TO = 64  # units of the last place that a value may be off its decimals, in a list
+_FEW_VALUES = 0.85  # a list of values has at most this share of them
+
+
+@dataclass(frozen=True)
+class Found:
+    """A grid, and the whole numbers of the values on it."""
+
+    grid: Grid
+    numbers: np.ndarray  # coded ones
+    fits: np.ndarray  # where they are the value
+
+
+def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Found]:
+    """Grids on which all but `n_odd` values lie (all of the first one found), the simplest first. None if it is empty.
+
+    Parameters
+    ----------
+    values : array
+        Finite values of one column in the order of the rows, at least one.
+    bound : float
+        Largest error; 0 for none.
+    n_odd : int
+        Values that may lie beside the grid.
+    """
+    if values.dtype.kind in "biu":
+        found = _of_whole_numbers(values, bound)
+        if found is None:
+            return []
+        return [found] if bound > 0 else [found, *_listed(values, found)]
+    found = _of_decimals(values, n_odd) or _of_lattice(values)
+    if bound > 0:
+        found = _bounded(values, found, bound)
+        return [*([found] if found is not None else []), *_merged(values, bound)]
+    simple = [found] if found is not None and _is_within_limit(found.numbers) else []
+    lists = _listed(values, found)
+    if simple or lists:
+        return [*simple, *lists]
+    leading = _of_floats(values)
+    return [leading] if leading is not None else []
+
+
+def _is_within_limit(numbers: np.ndarray) -> bool:
+    return bool(len(numbers) == 0 or (int(numbers.max()) - int(numbers.min())) < 2**60)
+
+
+def _of_whole_numbers(values: np.ndarray, bound: float) -> Found | None:
+    if values.dtype == np.uint64 and int(values.max()) > 2**62:
+        return None
+    numbers = values.astype(np.int64)
+    if values.dtype == np.int64 and max(-int(numbers.min()), int(numbers.max())) > 2**62:
+        return None
+    found = Found(Grid(), numbers, np.ones(len(numbers), bool))
+    if bound >= 1:
+        return _in_steps(found, int(min(np.floor(bound + _ON_DECIMALS), _MOST_STEP)))
+    first = int(numbers[0])
+    step = int(np.gcd.reduce(numbers - first)) if len(numbers) > 1 else 1
+    if 1 < step <= _MOST_STEP:
+        offset = first % step
+        return replace(found, grid=Grid(offset=offset, step=step), numbers=(numbers - offset) // step)
+    return found
+
+
+def _in_steps(found: Found, half: int) -> Found:
+    """Numbers within `half` of the given ones, in steps of 2 half + 1."""
+    step = 2 * half + 1
+    return replace(found, grid=replace(found.grid, step=step), numbers=(found.numbers + half) // step)
+
+
+def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
+    """Fewest decimals that all but `n_odd` values have; with two more at most, if then all fit. Values may be decimals
+    that were rounded to single precision.
+    """
+    best: Found | None = None
+    probe = values[:: max(1, len(values) // _PROBE)][:_PROBE]
+    may_be_single = values.dtype.itemsize == 8 and _n_single(probe) > 0.9 * len(probe)
+    for decimals in range(len(POWERS)):
+        if best is not None and decimals > best.grid.decimals + 2:
+            break
+        for single in (False, True) if may_be_single else (False,):
+            if np.count_nonzero(~_whole(probe, decimals, single)[1]) > min(n_odd, len(probe) // 2):
+                continue
+            numbers, fits = _whole(values, decimals, single)
+            n_left = int(np.count_nonzero(~fits))
+            if n_left == 0 or (best is None and n_left <= n_odd):
+                is_few = n_left <= max(3, len(values) // _VERY_ODD)
+                best = Found(Grid(decimals=decimals, single=single), np.where(fits, numbers, 0).astype(np.int64), fits)
+                if is_few:
+                    return best
+    return best
+
+
+def _n_single(values: np.ndarray) -> int:
+    with np.errstate(over="ignore"):
+        return int(np.count_nonzero(values.astype(np.float32) == values))
+
+
+def _whole(values: np.ndarray, decimals: int, single: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Nearest whole numbers to values times 10^decimals, and where the way back gives the same value."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        numbers = np.rint(values.astype(np.float64) * POWERS[decimals])
+        fits = np.abs(numbers) <= _MOST_DIGITS[4 if single else values.dtype.itemsize]
+        numbers = np.where(fits, numbers, 0)
+        back = numbers / POWERS[decimals]
+        if single:
+            back = back.astype(np.float32)
+        return numbers, fits & (back.astype(values.dtype) == values)
+
+
+def _of_lattice(values: np.ndarray) -> Found | None:
+    """Multiples of a factor, from zero or from the least value: readings of a converter times a scale."""
+    distinct = np.unique(values)
+    if len(distinct) < 3 or len(distinct) > max(64, len(values) // 2):
+        return None
+    exact = distinct.astype(np.float64)
+    changes = np.diff(exact)
+    span, least = float(exact[-1] - exact[0]), float(changes.min())
+    rounding = float(np.spacing(np.abs(distinct).max()))
+    if not np.isfinite(span) or least <= 8 * rounding or span / least > _MOST_MULTIPLES:
+        return None
+    step = _refined(changes, least, 4 * rounding)
+    if step is None:
+        return None
+    multiples = max(1.0, float(np.rint(span / step)))
+    for factor in dict.fromkeys(_nice_factors(span / multiples, rounding / multiples * 4, exact, step)):
+        numbers = np.rint(values.astype(np.float64) / factor)
+        found = _if_exact(values, Grid(FACTOR, factor=factor), numbers)
+        if found is None:
+            first = float(exact[0])
+            found = _if_exact(
+                values, Grid(AFFINE, factor=factor, first=first), np.rint((values.astype(np.float64) - first) / factor)
+            )
+        if found is not None:
+            return found
+    return None
+
+
+def _refined(changes: np.ndarray, least: float, slack: float) -> float | None:
+    """The step of which all changes are multiples, from the smallest to ever longer ones; None if there is none."""
+    step = least
+    for change in np.sort(changes):
+        n = np.rint(change / step)
+        if abs(change - n * step) > slack * (1 + n):
+            return None
+        if n > 0:
+            step = change / n
+    return float(step)
+
+
+def _nice_factors(estimate: float, slack: float, exact: np.ndarray, step: float) -> list[float]:
+    """Factors near the estimate: with few digits, one over a whole number, and as exact as the largest value tells."""
+    found = []
+    largest = float(exact[np.argmax(np.abs(exact))])
+    n = np.rint(largest / estimate)
+    for value in (estimate, step, largest / n if n else estimate):
+        for digits in range(1, 16):
+            nice = float(f"{value:.{digits}g}")
+            if abs(nice - value) <= slack + 1e-15 * abs(value):
+                found.append(nice)
+                break
+        inverse = float(np.rint(1 / value)) if abs(value) > 1e-15 else 0.0
+        if inverse and abs(1 / inverse - value) <= slack + 1e-15 * abs(value):
+            found.append(1 / inverse)
+        found.append(value)
+    return found
+
+
+def _if_exact(values: np.ndarray, grid: Grid, numbers: np.ndarray) -> Found | None:
+    if not np.abs(numbers).max() < LIMIT:
+        return None
+    whole = numbers.astype(np.int64)
+    for single in (False, True) if values.dtype.itemsize == 8 else (False,):
+        tried = replace(grid, single=single)
+        if np.array_equal(tried.to_values(whole, values.dtype), values):
+            return Found(tried, whole, np.ones(len(values), bool))
+    return None
+
+
+def _listed(values: np.ndarray, found: Found | None) -> list[Found]:
+    """The list of the different values, where they are few for their range."""
+    distinct, ranks = np.unique(values, return_inverse=True)
+    if len(distinct) > max(2, _FEW_VALUES * len(values)) or (found is not None and not found.fits.all()):
+        return []
+    if found is not None and (int(found.numbers.max()) - int(found.numbers.min()) + 1) * 0.9 <= len(distinct):
+        return []
+    return [_list_of(distinct, ranks)]
+
+
+def _list_of(distinct: np.ndarray, ranks: np.ndarray) -> Found:
+    decimals, single = _inner_decimals(distinct)
+    grid = Grid(VALUES, decimals=decimals, values=distinct, single=single)
+    return Found(grid, ranks.reshape(-1).astype(np.int64), np.ones(len(ranks.reshape(-1)), bool))
+
+
+def _inner_decimals(distinct: np.ndarray) -> tuple[int, bool]:
+    """Decimals, plus one, that different values are next to, and whether they are in single precision; 0 if none."""
+    if distinct.dtype.kind != "f":
+        is_near = distinct.dtype.kind != "b" and distinct.dtype != np.uint64 and can_be_packed(np.diff(distinct))
+        return (1, False) if is_near else (0, False)
+    for decimals in range(len(POWERS)):
+        for single in (False, True) if distinct.dtype.itemsize == 8 else (False,):
+            if (
+                float(np.abs(distinct).max()) * POWERS[decimals]
+                > _MOST_DIGITS[4 if single else distinct.dtype.itemsize]
+            ):
+                continue
+            numbers, left, _ = decimal_parts(distinct, decimals, single)
+            changes = np.diff(numbers)
+            if np.abs(left).max() <= _NEXT_TO and (changes > 0).all() and can_be_packed(changes):
+                return decimals + 1, single
+    return 0, False
+
+
+def _merged(values: np.ndarray, bound: float) -> list[Found]:
+    """The list of different values, with those that lie within twice the bound as one in their middle."""
+    distinct, ranks = np.unique(values, return_inverse=True)
+    if len(distinct) > max(2, _FEW_VALUES * len(values)):
+        return []
+    exact = distinct.astype(np.float64)
+    decimals, single = _inner_decimals(distinct)
+    reach = bound
+    if decimals and _is_fine(distinct, Grid(decimals=decimals - 1, single=single)):  # decimals are judged as such
+        reach = bound * (1 + _ON_DECIMALS) + 2 * float(np.spacing(np.abs(exact).max()))
+    starts, start = [0], exact[0]
+    for i, value in enumerate(exact):
+        if value - start > 2 * reach:
+            starts.append(i)
+            start = value
+    firsts = np.array(starts)
+    lasts = np.array([*starts[1:], len(exact)]) - 1
+    middles = (exact[firsts] + exact[lasts]) / 2
+    if decimals:
+        middles = np.rint(middles * POWERS[decimals - 1]) / POWERS[decimals - 1]
+    middles = np.where(lasts == firsts, exact[firsts], middles)
+    with np.errstate(over="ignore"):
+        kept = (middles.astype(np.float32) if single else middles).astype(values.dtype)
+    cluster = np.searchsorted(firsts, np.arange(len(exact)), side="right") - 1
+    off = np.abs(kept.astype(np.float64)[cluster] - exact)
+    if not ((off <= reach).all() and (np.diff(kept) > 0).all()):
+        return []
+    return [_list_of(kept, cluster[ranks.reshape(-1)])]
+
+
+def _bounded(values: np.ndarray, found: Found | None, bound: float) -> Found | None:
+    """In steps of at most twice the bound; decimals and multiples are judged as such."""
+    if found is not None and not _is_fine(values, found.grid):
+        found = None  # rounding of the type is no small part of a unit: readings are judged as they are
+    if found is not None:
+        unit = 1 / POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else abs(found.grid.factor)
+        half = bound * POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else bound / unit
+        half = np.floor(half + _ON_DECIMALS)
+        if half < 1:
+            return found
+        if half < _MOST_STEP:
+            return _in_steps(found, int(half))
+    factor = 2 * bound * (1 - 2.0**-20)
+    exact = values.astype(np.float64)
+    with np.errstate(over="ignore"):
+        numbers = np.rint(exact / factor)
+    if not (np.abs(numbers).max() < _EXACT and np.isfinite(factor) and factor > 0):
+        return None
+    grid, whole = Grid(FACTOR, factor=float(factor)), numbers.astype(np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        fits = np.abs(grid.to_values(whole, values.dtype).astype(np.float64) - exact) <= bound
+    return Found(grid, np.where(fits, whole, 0), fits)
+
+
+def _is_fine(values: np.ndarray, grid: Grid) -> bool:
+    """Whether the type of the values rounds decimals by much less than their unit."""
+    unit = 1 / POWERS[grid.decimals] if grid.kind == DECIMALS else abs(grid.factor)
+    narrow = np.float32 if grid.single or values.dtype.itemsize == 4 else values.dtype.type
+    return float(np.spacing(narrow(np.abs(values).max()))) <= _FINE * unit
+
+
+def _of_floats(values: np.ndarray) -> Found | None:
+    """The leading part in about 32 steps per standard deviation of what cannot be predicted."""
+    exact = values.astype(np.float64)
+    largest = float(np.abs(exact).max())
+    changes = np.abs(np.diff(exact, 2)) / 2.4 if len(exact) > 2 else np.abs(exact)
+    deviation = float(np.median(changes)) * 1.5
+    if not (0 < deviation < np.inf):
+        return None
+    exponent = int(np.floor(np.log2(deviation / _STEPS_PER_DEVIATION)))
+    exponent = max(exponent, int(np.ceil(np.log2(largest))) - 33, LEAST_EXPONENT[values.dtype.itemsize] + 2)
+    numbers = leading_parts(values, exponent)
+    return Found(Grid(FLOAT, decimals=exponent), numbers, np.ones(len(values), bool))

@@ -1,0 +1,358 @@
+"""The verdict on a fit, in words: what kind of data it was, how sure that is, and what to try next."""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.code_density import CodeDensities
+from hrpursuit.core.code_models import CodeKind, kind_of_codes
+from hrpursuit.core.likelihood import densities_of
+from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.core.search import Outcome
+from hrpursuit.core.spike_slab import SPIKE_AND_SLAB
+from hrpursuit.rows import ArrayRows
+from hrpursuit.schemes.evidence import distinct_live, has_mean
+from hrpursuit.schemes.finish_l1 import GREEDY_PLANES
+from hrpursuit.schemes.stages import Learned
+
+Kind = Literal["exact", "noisy", "compressible", "not sparse", "undetermined", "misspecified"]
+
+#: Log-likelihood over Gaussian codes that chance may reach, per pair of atoms and per atom. Gaussian samples, in which
+#: the fit finds nothing but chance, reach at most .71 of it (5 to 50 features, 1.5 to 500 samples per feature).
+_CHANCE_PER_PAIR, _CHANCE_PER_ATOM = 2.3, 3.0
+#: The same per code below which data is called not sparse; sparse codes in noise of 0 dB have .05, Laplace codes .07.
+_LEAST_GAIN_PER_CODE = 0.01
+_CODES, _MOST_CODES = 40_000, 400_000  # that models are compared on; the latter where so many are needed to tell
+#: Variance of the codes in use over that of the noise, below which noise is not told from dense codes: 5.8 at 0 dB with
+#: 20% of nonzeros, 3.1 for logistic codes without any noise.
+_LEAST_CONTRAST = 4.5
+_SKEWED_BELOW = 4.0  # signal-to-noise ratio (6 dB) below which noise is told from skewed dense codes
+_DEAD = 1e-9  # share of the largest code, below which a column has none
+_SAMPLES_PER_FEATURE = 10  # that recover a dictionary reliably
+#: Standard deviations by which the mean square correlation of the codes has to exceed that of independent codes for the
+#: atoms not to look orthogonal. Orthogonal dictionaries reach at most 2.2, complete ones of condition 10 at least 21
+#: (20 features, 200 samples, noise of 20 dB and less; data as in benchmarks/cases.py).
+_CORRELATED = 6.0
+_EXPONENT = 30.0  # of the zero level: what is left of exact zeros is below 2^-30 of the codes
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What a fit found, in words; `print` shows it.
+
+    Attributes
+    ----------
+    kind : str
+        "exact": the samples are exactly sparse. "noisy": their codes are sparse, with noise. "compressible": they have
+        a few large codes and many small ones, none of them zero. "not sparse": their codes are no sparser than Gaussian
+        ones. "undetermined": there are too few samples to tell, or the search did not finish. "misspecified": the
+        samples are exactly sparse, but not under the settings of the fit.
+    finding, confidence, advice : str
+        What was found, how sure that is, and what to try next. `advice` may be empty.
+    snr_db : float or None
+        Estimated signal-to-noise ratio of noisy samples in dB; None for other kinds.
+    """
+
+    kind: Kind
+    finding: str
+    confidence: str
+    advice: str = ""
+    snr_db: float | None = None
+
+    def __str__(self) -> str:
+        parts = [part for part in (self.finding, self.confidence, self.advice) if part]
+        return f"{self.kind}: " + " ".join(_sentence(part) for part in parts)
+
+
+def _sentence(text: str) -> str:
+    is_name = "=" in text.split(" ", 1)[0]  # a setting, which is written as it is
+    return f"{text if is_name else text[0].upper() + text[1:]}."
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """A verdict, and the density of the codes that it goes with."""
+
+    verdict: Verdict
+    density: CodeDensities
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """The settings of a fit that its verdict depends on."""
+
+    complete: bool
+    paper: bool
+    offset: bool
+    n_nonzero: int | None
+
+
+def judge(
+    rows: Rows,
+    sample: Array,
+    learned: Learned,
+    *,
+    complete: bool,
+    paper: bool,
+    offset: bool = False,
+    n_nonzero: int | None = None,
+    gaps: float = 0.0,
+) -> Judgement:
+    """Judge a fit by its certificate, by how the search ended, and by the codes of some rows.
+
+    Parameters
+    ----------
+    rows : Rows
+        The samples less their offset; gaps are filled.
+    sample : array
+        What `ordering_sample` gives for the rows: exact fits are judged by it, without another pass.
+    learned : Learned
+    complete : bool
+        Whether atoms may be other than orthogonal.
+    paper : bool
+        Whether the dictionary is that of the paper's scheme, which leaves an error of its own.
+    offset : bool
+        Whether an offset was learned.
+    n_nonzero : int or None
+        Number of codes that are kept per row.
+    gaps : float
+        Share of the entries that were missing.
+    """
+    asked = _Asked(complete, paper, offset, n_nonzero)
+    if learned.certificate.has_zeros and learned.outcome is not Outcome.STOPPED:
+        judged = _judge_exact(sample, rows.n_samples or 0, learned, complete)
+        return replace(judged, verdict=_with_context(judged.verdict, learned, gaps))
+    X = _evidence(rows, _CODES)
+    if len(X) == 0:
+        nothing = Verdict(
+            "undetermined", "all samples are zero", "every dictionary fits them", "give samples that are not zero"
+        )
+        return Judgement(nothing, _narrow(learned.encoder, 1.0))
+    codes = _Codes(X, learned.encoder, complete)
+    chance = _chance(codes.n_columns)
+    if codes.kind.gain < chance:  # so little that more rows may tell
+        more = _evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
+        codes = _Codes(more, learned.encoder, complete) if len(more) > len(X) else codes
+    verdict = _early_verdict(learned, rows, len(X), asked)
+    if verdict is None:
+        verdict = _verdict_by_codes(codes, learned, rows.n_samples or 0, asked)
+        verdict = replace(verdict, advice="; ".join(_hints(codes, asked) + [verdict.advice] * (verdict.advice != "")))
+    density = codes.noisy_density() if verdict.kind == "noisy" else codes.fitted_density()
+    return Judgement(_with_context(verdict, learned, gaps), density)
+
+
+def _hints(codes: "_Codes", asked: _Asked) -> list[str]:
+    """Settings that may suit the samples better than those of the fit."""
+    hints = []
+    if not asked.offset and has_mean(codes.X):
+        hints.append("try fit_intercept=True, since the mean of the samples is not zero")
+    if not asked.complete and codes.are_correlated:
+        hints.append('try dictionary="complete", since the codes of different atoms are correlated')
+    return hints
+
+
+def _evidence(rows: Rows, n_codes: int) -> Array:
+    X = rows.sample(max(200, n_codes // rows.n_features), 0)
+    return np.asarray(X[distinct_live(X)], dtype=np.float64)
+
+
+def _chance(n_columns: int) -> float:
+    return _CHANCE_PER_PAIR * n_columns * (n_columns - 1) / 2 + _CHANCE_PER_ATOM * n_columns
+
+
+class _Codes:
+    """The codes of some rows, and which kind of model suits them."""
+
+    def __init__(self, X: Array, encoder: Array, complete: bool) -> None:
+        self.X, self.encoder = X, np.asarray(encoder, dtype=np.float64)
+        self.units = np.sqrt(np.mean(X * X, axis=0)) if complete else np.ones(X.shape[1])
+        self.norms = np.linalg.norm(self.encoder * self.units[:, None], axis=0)
+        S = X @ self.encoder
+        largest = np.abs(S).max(axis=0)
+        self.alive = np.flatnonzero(largest > _DEAD * largest.max())
+        self.S = S[:, self.alive]
+        self.n_columns = len(self.alive)
+        self.kind: CodeKind = kind_of_codes(self.S, self.norms[self.alive], _SKEWED_BELOW)
+        power = 1.0 if complete else float(np.mean(self.S**2))
+        self.snr = max(power / self.kind.noisy.noise - 1, 1e-3)
+
+    @property
+    def is_noisy(self) -> bool:
+        contrast = float(np.median(self.kind.noisy.variances)) / self.kind.noisy.noise
+        return self.kind.is_noisy and contrast > _LEAST_CONTRAST
+
+    @property
+    def are_correlated(self) -> bool:
+        """Whether the codes of different atoms are, on average over the pairs, more than independent codes are."""
+        S = self.S - self.S.mean(axis=0)
+        S = S / (np.abs(S).max(axis=0) + np.finfo(np.float64).tiny)  # fourth powers stay within range
+        pairs = np.triu_indices(self.n_columns, 1)
+        products, squares = (S.T @ S)[pairs], (S**2).T @ S**2
+        ratios = products**2 / np.maximum(squares[pairs], np.finfo(np.float64).tiny)  # of mean 1 if independent
+        return len(ratios) > 0 and bool((ratios.mean() - 1) * np.sqrt(len(ratios) / 2) > _CORRELATED)
+
+    def noisy_density(self) -> CodeDensities:
+        noisy, scale = self.kind.noisy, self.norms**2
+        sparsity, variances = np.full(len(scale), 0.5), np.full(len(scale), noisy.noise)
+        sparsity[self.alive], variances[self.alive] = noisy.sparsity, noisy.variances
+        return CodeDensities.spike_and_slab(noisy.noise * scale, sparsity, variances * scale)
+
+    def fitted_density(self) -> CodeDensities:
+        (densities,) = densities_of(ArrayRows(self.X), self.X, [self.encoder.T])
+        least = np.maximum(self.norms, 1.0) * 2.0**-_EXPONENT * (float(np.sqrt(np.mean(self.S**2))) or 1.0)
+        return CodeDensities.fitted(densities, least)
+
+
+def _narrow(encoder: Array, std: float) -> CodeDensities:
+    stds = np.full((1, len(encoder)), std)
+    return CodeDensities(np.ones_like(stds), np.zeros_like(stds), stds)
+
+
+def _judge_exact(sample: Array, n_samples: int, learned: Learned, complete: bool) -> Judgement:
+    """Of codes with exact zeros: a spike as wide as the rounding of the data, and a Gaussian for the rest."""
+    certificate = learned.certificate
+    X = np.asarray(sample, dtype=np.float64)
+    units = np.sqrt(np.mean(X * X, axis=0)) if complete else np.ones(X.shape[1])
+    encoder = np.asarray(learned.encoder, dtype=np.float64)
+    norms = np.linalg.norm(encoder * units[:, None], axis=0)
+    S = (X @ encoder) / norms
+    Q = S * S
+    used = certificate.zero_level**2 < Q
+    n_used, n = used.sum(axis=0), len(S)
+    rest = max(1, n * len(norms) - int(n_used.sum()))
+    energy = float(Q.mean()) or 1.0
+    noise = max(float(np.sum(Q, where=~used)) / rest, np.finfo(np.float64).eps ** 2 * energy)
+    variances = np.sum(Q, axis=0, where=used) / np.maximum(n_used, 1)
+    variances = np.maximum(np.where(n_used > 0, variances, energy), 2 * noise)
+    sparsity = (n_used + 0.5) / (n + 1)
+    density = CodeDensities.spike_and_slab(noise * norms**2, sparsity, variances * norms**2)
+    finding = f"the samples are exactly sparse, with {n_used.sum() / n:.3g} of {len(norms)} codes in use on average"
+    return Judgement(_exact_verdict(certificate, finding, n_samples), density)
+
+
+def _exact_verdict(certificate: Certificate, finding: str, n_samples: int) -> Verdict:
+    n, n_rows = certificate.n_features, certificate.n_rows
+    if certificate:
+        return Verdict("exact", finding, f"certified on {n_rows} samples")
+    if n_samples < max(25, 3 * n) or len(certificate.ambiguous):
+        return Verdict(
+            "undetermined",
+            f"a dictionary with exact zeros in all code columns was found, but {n_rows} samples are too few to tell "
+            "it from others",
+            "it is more likely wrong than right",
+            f"give about {max(2 * n_samples, _SAMPLES_PER_FEATURE * n)} samples",
+        )
+    reasons = {
+        f"an atom is used by only {certificate.fewest_nonzeros} of {n_rows} samples": certificate.fewest_nonzeros < 5,
+        f"an atom has only {certificate.fewest_zeros} zero codes": certificate.fewest_zeros < 20,
+        "some atoms are often used together": len(certificate.entangled) > 0,
+        "some pairs of atoms could be turned to a lower l1 norm": len(certificate.unstationary) > 0,
+        f"{certificate.n_outliers} samples have no zero code": certificate.has_many_outliers,
+    }
+    reason = " and ".join(text for text, holds in reasons.items() if holds)
+    advice = "leave out samples that are outliers" if certificate.has_many_outliers else "more samples would settle it"
+    return Verdict(
+        "exact", finding, f"this is most likely the right dictionary, although it is not certified: {reason}", advice
+    )
+
+
+def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked) -> Verdict | None:
+    """Where the way the fit went says it, whatever the codes look like."""
+    n_samples, n = rows.n_samples or 0, rows.n_features
+    about = max(2 * n_samples, _SAMPLES_PER_FEATURE * n)
+    if learned.outcome is Outcome.STOPPED:
+        return Verdict("undetermined", "the callback ended the fit", "the dictionary is where the search had come to")
+    if learned.advice is not None:
+        finding, advice = learned.advice.split(": ", 1)
+        return Verdict("misspecified", finding, "this was certified, but the dictionary of this fit is another", advice)
+    if learned.outcome is Outcome.CERTIFIED and asked.n_nonzero is not None:
+        return Verdict(
+            "exact",
+            f"the samples are exactly sparse, but some have more than the {asked.n_nonzero} codes that are kept",
+            "an exact dictionary was certified; the one that is returned is fitted to so few codes",
+            "without n_nonzero_coefs the exact one is returned",
+        )
+    if n_distinct < min(n, n_samples):
+        return Verdict(
+            "undetermined",
+            f"only {n_distinct} different samples were found" if n_distinct > 1 else "all samples are equal",
+            "they tell almost nothing about a dictionary",
+            f"give about {about} different samples",
+        )
+    if learned.has_exact_atom and learned.error is None:
+        return Verdict(
+            "undetermined",
+            "some atoms have exact zeros and others have none",
+            "either not all atoms were found, or only a part of the data is exactly sparse, as where some features are "
+            "often zero",
+            f"increase n_init or give about {about} samples; set values that are missing to NaN, not to zero",
+        )
+    return None
+
+
+def _verdict_by_codes(codes: _Codes, learned: Learned, n_samples: int, asked: _Asked) -> Verdict:
+    n, kind, chance = codes.n_columns, codes.kind, _chance(codes.n_columns)
+    found = kind.gain > chance or (learned.method == SPIKE_AND_SLAB and codes.is_noisy)
+    if not found:
+        needed = chance / (n * _LEAST_GAIN_PER_CODE)
+        if len(codes.S) >= needed:
+            return _not_sparse("the codes look Gaussian in every dictionary", "there is no sign of sparse codes")
+        return Verdict(
+            "undetermined",
+            f"the codes look Gaussian, as those of {len(codes.S)} samples without any structure would",
+            "either the data is not sparse, or its sparse codes are hidden by strong noise",
+            f"about {int(np.ceil(max(needed, 1.5 * n_samples) / 100)) * 100} samples would tell",
+        )
+    if codes.is_noisy:
+        snr_db = 10 * float(np.log10(codes.snr))
+        mean = float(kind.noisy.sparsity.sum())
+        source = "noise, or the error of this scheme" if asked.paper else "noise"
+        return Verdict(
+            "noisy",
+            f"sparse codes in {source}, at a signal-to-noise ratio of about {snr_db:.0f} dB, with {mean:.3g} of {n} "
+            "codes in use on average",
+            "the dictionary is an estimate, whose error falls with the root of the number of samples",
+            'scheme="exact" tells the two apart' if asked.paper else "more samples make it more accurate",
+            round(snr_db, 1),
+        )
+    if 2 * kind.n_flat >= n:
+        return _not_sparse(
+            f"the codes of {kind.n_flat} of {n} atoms are no sparser than Gaussian ones",
+            "independent components were found, but their codes are dense",
+        )
+    finding = "a few large codes carry most of each sample, but none is exactly zero"
+    return Verdict("compressible", finding, *_how_it_was_found(learned, asked))
+
+
+def _how_it_was_found(learned: Learned, asked: _Asked) -> tuple[str, str]:
+    """A dictionary for compressible samples, and what to try next."""
+    if asked.paper:
+        return "the dictionary is the one that the paper's scheme ended with", 'try scheme="exact"'
+    if asked.n_nonzero is not None:
+        return f"the dictionary is fitted to {asked.n_nonzero} codes per sample", ""
+    advice = "to keep only the large codes, set n_nonzero_coefs"
+    if learned.method == GREEDY_PLANES:
+        return "the codes depend on each other; the dictionary has the lowest l1 norm that was found", advice
+    return "the dictionary is the likeliest one for such codes, not an exact answer", advice
+
+
+def _not_sparse(finding: str, confidence: str) -> Verdict:
+    return Verdict(
+        "not sparse",
+        finding,
+        confidence,
+        "sparse coding is not the method for this data; try PCA, FactorAnalysis or FastICA",
+    )
+
+
+def _with_context(verdict: Verdict, learned: Learned, gaps: float) -> Verdict:
+    """With what a fixed number of codes leaves, and what was done about gaps."""
+    finding = verdict.finding
+    if learned.error is not None:
+        finding += f"; the codes that are kept leave an error of {100 * learned.error:.3g}% (relative RMSE)"
+    if gaps > 0:
+        what = "left out of the fit" if learned.error is not None else "filled with the mean of their row"
+        finding += f"; {100 * gaps:.3g}% of the entries are missing and were {what}"
+    return replace(verdict, finding=finding)

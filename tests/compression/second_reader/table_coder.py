@@ -1,0 +1,290 @@
+"""The coder of tables: predictions, contexts, and the mixing of what they say."""
+
+from .regression import Regression
+from .words import T, clip
+
+STRETCH, SQUASH, LOGISTIC, RATE = T["STRETCH"], T["SQUASH"], T["LOGISTIC"], T["RATE"]
+PREDICTED, LAST, DRIFTING, CONSTANT = range(4)
+LIMIT = 2**34
+N_BUCKETS = 72
+
+
+def _buckets():
+    first, size = [1, 2, 3, 4, 5, 7], [1, 1, 1, 1, 2, 2]
+    for octave in range(33):
+        width = 4 << octave
+        first += [2 * width + 1, 3 * width + 1]
+        size += [width, width]
+    return first, size
+
+
+FIRST, SIZE = _buckets()
+
+
+def hashed(a, b):
+    x = (a % 2**31) * 0x2545F491 + (b % 2**31) * 0x5851F42D
+    x = (x ^ (x >> 29)) % 2**31 * 0x1B873593
+    return (x ^ (x >> 31)) % 2**31
+
+
+def size_class(m):
+    length = (m >> 3).bit_length()
+    return length if length < 2 else min(2 * length + ((m >> (length + 1)) & 1) - 2, 47)
+
+
+def level_class(level):
+    size = abs(level)
+    size = size if size <= 4 else 5 if size < 8 else 6 if size < 16 else 7
+    return size if level >= 0 else 8 + size
+
+
+def run_class(run):
+    run, found = min(run, 255), 0
+    while run > 0:
+        run, found = (run * 5) >> 3, found + 1
+    return found
+
+
+def below(x, sharpness):
+    return LOGISTIC[clip((clip(x, -(2**33), 2**33) * sharpness) >> 24, -4095, 4095) + 4096]
+
+
+def log_odds(part, whole):
+    return STRETCH[clip(4096 * part // whole, 0, 4095)]
+
+
+class Column:
+    """What is remembered of one column."""
+
+    def __init__(self, scale, n_predictions, n_features, n_own):
+        self.scale = scale
+        self.slow, self.fast = [256 * scale] * (n_predictions + 1), [256 * scale] * (n_predictions + 1)
+        self.regression = Regression(n_features, n_own)
+        self.levels, self.changes, self.value, self.run = [0, 0, 0], [0, 0, 0], 0, 0
+        self.size, self.mean, self.drift, self.count = 0, 0, 0, 0
+        self.last_weights = [21845] * 3
+
+    def scaled(self, change):
+        """A change as a feature, in 1/4096 of the typical change."""
+        length = self.scale.bit_length()
+        return clip((change * (2 ** (length + 15) // self.scale)) >> (length - 1), -(2**23), 2**23)
+
+
+class TableCoder:
+    """Reads numbers row by row, column by column."""
+
+    def __init__(self, bits, seen, columns, *, order, season, n_neighbours, hasty):
+        """`columns` has scale, centre, constant and neighbours of each."""
+        self.bits, self.seen, self.order, self.season, self.hasty = bits, seen, order, season, hasty
+        self.centres, self.constants, self.near = ([column[i] for column in columns] for i in (1, 2, 3))
+        self.n_neighbours = n_neighbours
+        n_own = 3 + order + (6 if season else 0)
+        self.n_predictions = 7 if n_neighbours else 5
+        self.columns = [Column(column[0], self.n_predictions, n_own + 2 * n_neighbours, n_own) for column in columns]
+        self.n_contexts, n_experts = (5, 3) if hasty else (9, 2 * self.n_predictions)
+        self.first_weights = [65536 // n_experts] * n_experts + [2621] * (2 * self.n_contexts) + [0]
+        self.n_lines = 1024
+        while self.n_lines < 2**15 and 4 * self.n_lines < len(seen) * len(columns):
+            self.n_lines *= 2
+        self.weights, self.chances, self.refined = {}, {}, {}
+        self.X = []
+
+    def read(self):
+        n = len(self.columns)
+        for t, seen in enumerate(self.seen):
+            self.X.append([0] * n)
+            self.rate = 98 + 41952 // (32 + t)
+            self.n_changed = self.n_seen = self.activity = 0
+            for k in range(n):
+                self.X[t][k] = self._value(t, k) if seen[k] else self._at(t - 1, k)
+        return self.X
+
+    def _at(self, t, k):
+        return self.X[t][k] if t >= 0 else 0
+
+    def _change(self, t, k):
+        return self.X[t][k] - self.X[t - 1][k] if t > 0 else 0
+
+    def _features(self, t, k, last):
+        column, X = self.columns[k], self.X
+        scaled = column.scaled
+        changes = [self._change(t - 1 - j, k) for j in range(self.order + 1)]
+        features = [4096, scaled(changes[0])]
+        features += [scaled(changes[j] - changes[j + 1]) for j in range(self.order)]
+        features.append(scaled((column.mean >> 12) - last) >> 2 if column.count else 0)
+        if self.season:
+            seasonal, s = [0] * 6, t - self.season
+            if s > 0:
+                seasonal[0], seasonal[1] = scaled(X[s][k] - last), scaled(self._change(s, k))
+                seasonal[2] = scaled(self._change(s + 1, k)) if self.season > 1 else 0
+                week, two = t - 7 * self.season, t - 2 * self.season
+                if week > 0:
+                    seasonal[3], seasonal[4] = scaled(X[week][k] - last), scaled(self._change(week, k))
+                if two > 0:
+                    seasonal[5] = scaled(self._change(two, k))
+            features += seasonal
+        changes, levels = [0] * self.n_neighbours, [0] * self.n_neighbours
+        level = scaled(last - (column.mean >> 12))
+        for j, q in enumerate(self.near[k] if t > 0 else ()):
+            other = self.columns[q]
+            changes[j] = other.scaled(self._change(t, q))
+            levels[j] = (other.scaled(X[t][q] - (other.mean >> 12)) - level) >> 2
+        return features + changes + levels
+
+    def _predictions(self, t, k, last, features):
+        """Distances from the last value in 1/256; of all of them their mean; and the least error."""
+        column = self.columns[k]
+        predictions = [0, column.drift >> 12, 256 * self._change(t - 1, k)]
+        weights = column.regression.own + (column.regression.all if self.n_neighbours else [])
+        for m, those in enumerate(weights):
+            used = features[: column.regression.n_own] if m < 2 else features
+            total = sum(w * f for w, f in zip(those, used, strict=False)) >> 16
+            predictions.append((clip(total, -(2**26), 2**26) * column.scale) >> 8)
+        errors = [((179 * column.slow[e] + 77 * column.fast[e]) >> 8) + 1 for e in range(self.n_predictions)]
+        least = min(errors)
+        g = [(256 * least // error) ** 4 for error in errors]
+        total = sum(a * clip(p, -(2**27), 2**27) for a, p in zip(g, predictions, strict=True))
+        return predictions, total // sum(g), least
+
+    def _centre(self, k, last, middle):
+        if self.centres[k] == PREDICTED:
+            return clip(last + ((middle + 128) >> 8), -LIMIT, LIMIT)
+        return {LAST: last, DRIFTING: last + self.constants[k], CONSTANT: self.constants[k]}[self.centres[k]]
+
+    def _experts(self, k, away, predictions, middle):
+        """Centre and sharpness of each."""
+        column = self.columns[k]
+        if self.hasty:
+            asked = [(self.n_predictions, middle), (0, 0), (self.n_predictions - 1, predictions[-1])]
+            widths = [(d, (column.slow[e] + column.fast[e]) >> 1) for e, d in asked]
+        else:
+            widths = [(d, error[e]) for e, d in enumerate(predictions) for error in (column.slow, column.fast)]
+        return [(away + d, 2**32 // max((141 * width) >> 12, 8)) for d, width in widths]
+
+    def _lines(self, t, k, part, least, run):
+        column, own = self.columns[k], k + 1
+        last, last2, last3 = column.levels
+        changes = column.changes
+        lines = [
+            hashed(own, 0),
+            hashed(9000 + size_class(self.activity // max(self.n_seen, 1)), size_class(column.size)),
+            hashed(hashed(own, 12000 + level_class(last)), 16 * level_class(last2) + level_class(last3)),
+            hashed(hashed(own, 4000), column.value),
+            hashed(hashed(hashed(own, 11000), changes[0]), hashed(changes[1], hashed(changes[2], run))),
+        ]
+        if not self.hasty:
+            left = self.columns[k - 1].levels[0] if k > 0 else 0
+            left2 = self.columns[k - 2].levels[0] if k > 1 else 0
+            unchanged = self.n_seen if self.n_changed == 0 else 0
+            phase = t % self.season if self.season else 0
+            lines += [
+                hashed(hashed(own, 7000 + level_class(left)), 16 * level_class(left2) + min(abs(last), 3)),
+                hashed(hashed(own, 8000 + min(self.n_changed, 3)), 4 * unchanged + min(column.run, 3)),
+                hashed(hashed(own, 10000 + phase), min(abs(last), 2)),
+                hashed(hashed(own, 13000 + part), size_class(least >> 4)),
+            ]
+        return lines
+
+    def _value(self, t, k):
+        column, last = self.columns[k], self._at(t - 1, k)
+        features = self._features(t, k, last)
+        predictions, middle, least = self._predictions(t, k, last, features)
+        centre = self._centre(k, last, middle)
+        run = run_class(column.run)
+        away = 256 * (last - centre)
+        self.base = self._lines(t, k, clip((away + middle + 16) >> 5, -24, 24), least, run)
+        self.line = [line % self.n_lines for line in self.base]
+        self.k, self.state = k, 4 * run + min(abs(column.levels[0]), 3)
+        level = self._level(self._experts(k, away, predictions, middle), run)
+        value = clip(centre + level, -LIMIT, LIMIT)
+        self._learn(t, column, features, [*predictions, middle], value, last, level)
+        return value
+
+    def _level(self, experts, run):
+        inside = [below(128 - c, w) - below(-128 - c, w) for c, w in experts]
+        if self._mixed(0, min(run, 12), [STRETCH[clip(x >> 12, 0, 4095)] for x in inside]):
+            return 0
+        sides = [(below(-128 - c, w) + 16, below(-128 + c, w) + 16) for c, w in experts]
+        negative = self._mixed(1, 16 + min(run, 12), [log_odds(n, n + p) for n, p in sides])
+        experts = [(-c if negative else c, w) for c, w in experts]
+        tails = [below(-128 + c, w) for c, w in experts]
+        for bucket in range(N_BUCKETS):
+            end = FIRST[bucket] + SIZE[bucket]
+            beyond = [below(128 - 256 * end + c, w) for c, w in experts]
+            inputs = [log_odds(tail - b + 4, tail + 8) for tail, b in zip(tails, beyond, strict=True)]
+            tails = beyond
+            if self._mixed(2 + bucket, 32 + min(bucket, 15), inputs):
+                break
+        first, size, node = FIRST[bucket], SIZE[bucket], 74 + 3 * bucket
+        for depth in range(2):
+            if size == 1:
+                break
+            half = size >> 1
+            inputs = []
+            for c, w in experts:
+                lower, upper, end = (below(128 + c - 256 * x, w) for x in (first, first + half, first + size))
+                inputs.append(log_odds(upper - end + 4, lower - end + 8))
+            place = 0 if depth == 0 else 2 if first > FIRST[bucket] else 1
+            first += half if self._mixed(node + place, 48 + min(bucket, 15), inputs) else 0
+            size = half
+        magnitude = first + self.bits.plain(size.bit_length() - 1)
+        return -magnitude if negative else magnitude
+
+    def _mixed(self, node, kind, inputs):
+        own, place = min(self.k, 63), node % 16
+        if place == 0 and node > 0:
+            self.line = [(base + (node >> 4) * 0x9E3779B) % self.n_lines for base in self.base]
+        found = [self.chances.setdefault((c, line, place), [32768, 0]) for c, line in enumerate(self.line)]
+        inputs = list(inputs)
+        for chance, count in found:
+            odds = STRETCH[chance >> 4]
+            inputs += [odds, (odds * (65536 * count // (count + 8))) >> 16]
+        inputs.append(77)
+        sets = [
+            self.weights.setdefault((*which, node), list(self.first_weights))
+            for which in (("shared",), ("own", own), ("state", self.state))
+        ]
+        mixed = [clip(sum(x * w for x, w in zip(inputs, those, strict=True)) >> 16, -2047, 2047) for those in sets]
+        last = self.columns[self.k].last_weights
+        odds = clip(sum(w * m for w, m in zip(last, mixed, strict=True)) >> 16, -2047, 2047) + 2048
+        p, at, share = SQUASH[odds], odds >> 7, odds & 127
+        refined = self.refined.setdefault((own, kind), [SQUASH[min(128 * j, 4095)] for j in range(33)])
+        by_bin = (refined[at] * (128 - share) + refined[at + 1] * share) >> 7
+        b = self.bits.bit(clip((p + by_bin) >> 1, 16, 65520))
+        nearest = at if share < 64 else at + 1
+        refined[nearest] += ((65535 * b - refined[nearest]) * 1311) >> 16
+        for i in range(3):
+            last[i] += ((65536 * b - p) * 131 * mixed[i]) >> 24
+            error = (65536 * b - SQUASH[mixed[i] + 2048]) * self.rate
+            sets[i][:] = [w + ((x * error + 2**23) >> 24) for w, x in zip(sets[i], inputs, strict=True)]
+        for one in found:
+            one[0] += ((65535 * b - one[0]) * RATE[one[1]]) >> 16
+            one[1] = min(one[1] + 1, 250)
+        return b
+
+    def _learn(self, t, column, features, predictions, value, last, level):
+        change = value - last
+        for e, prediction in enumerate(predictions):
+            error = min(16 * abs(256 * change - prediction) + 614, 2**42)
+            column.slow[e] += ((error - column.slow[e]) * (65536 // min(column.count + 2, 50))) >> 16
+            column.fast[e] += ((error - column.fast[e]) * 38) >> 8
+        if t > 0:
+            column.regression.observe(features, column.scaled(change))
+            if t % 8 == 0:
+                column.regression.fade()
+            if t < 32 or t % 8 == 0:
+                column.regression.solve()
+        column.count += 1
+        column.mean += ((4096 * value - column.mean) * (65536 // min(column.count, 400))) >> 16
+        if column.count > 1:
+            near = clip(change, -(2**26), 2**26)
+            column.drift += ((2**20 * near - column.drift) * (65536 // min(column.count, 3000))) >> 16
+        column.levels, column.value = [level, *column.levels[:2]], value
+        column.size = abs(256 * change - predictions[-1])
+        if change:
+            column.changes, column.run = [change, *column.changes[:2]], 0
+        else:
+            column.run += 1
+        self.activity += column.size + 26
+        self.n_seen += 1
+        self.n_changed += change != 0

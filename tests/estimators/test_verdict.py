@@ -1,0 +1,196 @@
+import warnings
+
+import numpy as np
+import pytest
+
+from hrpursuit import HRP
+from hrpursuit.datasets import make_sensor_network, make_sparse_coded
+
+
+def make(n_samples, n_features, seed=0, **kind):
+    return make_sparse_coded(n_samples, n_features, random_state=seed, **{"sparsity": 0.2} | kind)[0]
+
+
+def verdict(X, **settings):
+    return HRP(random_state=0, **settings).fit(X).verdict_
+
+
+class TestKind:
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    def test_exact(self, dictionary):
+        found = verdict(make(300, 20, dictionary=dictionary), dictionary=dictionary)
+        assert found.kind == "exact"
+        assert "certified" in found.confidence
+        assert found.advice == ""
+
+    def test_exact_although_not_certified(self):
+        """An atom that three samples use cannot be certified, but it is found."""
+        _, codes, components = make_sparse_coded(300, 20, sparsity=0.2, random_state=3)
+        codes[np.flatnonzero(codes[:, 4])[3:], 4] = 0
+        model = HRP(random_state=0).fit(codes @ components)
+        assert not model.certificate_
+        assert model.verdict_.kind == "exact"
+        assert "used by only" in model.verdict_.confidence
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize("snr_db", [60, 30, 12])
+    def test_noise_and_its_level(self, dictionary, snr_db):
+        found = verdict(make(1000, 20, dictionary=dictionary, snr_db=snr_db), dictionary=dictionary)
+        assert found.kind == "noisy"
+        assert abs(found.snr_db - snr_db) < 1.5
+
+    @pytest.mark.parametrize("scale", [1e-60, 1e-3, 1e40])
+    def test_unit_does_not_matter(self, scale):
+        X = make(1000, 20, snr_db=20)
+        assert verdict(scale * X) == verdict(X)
+
+    @pytest.mark.parametrize(
+        ("draw", "kind"),
+        [
+            ("laplace", "compressible"),
+            ("standard_cauchy", "compressible"),
+            ("exponential", "compressible"),
+            ("uniform", "not sparse"),
+            ("standard_normal", "not sparse"),
+        ],
+    )
+    def test_dense_codes(self, rng, draw, kind):
+        X = getattr(rng, draw)(size=(6000, 10))
+        assert verdict(X - np.median(X, axis=0)).kind == kind
+
+    def test_gaussian_data_of_few_samples_is_undetermined(self, rng):
+        found = verdict(rng.standard_normal((200, 20)))
+        assert found.kind == "undetermined"
+        assert "samples would tell" in found.advice
+
+    def test_too_few_exact_samples_are_undetermined(self):
+        found = [verdict(make(30, 20, seed, sparsity=0.5)).kind for seed in range(5)]
+        assert found == ["undetermined"] * 5
+
+    def test_other_settings_are_named(self):
+        with pytest.warns(UserWarning, match="complete"):
+            found = verdict(make(500, 20, dictionary="complete"))
+        assert (found.kind, found.advice) == ("misspecified", 'use dictionary="complete"')
+        assert found.finding == "the samples are exactly sparse in a dictionary whose atoms are not orthogonal"
+        with pytest.warns(UserWarning, match="fit_intercept"):
+            found = verdict(make(500, 20) + 3)
+        assert (found.kind, found.advice) == ("misspecified", "use fit_intercept=True")
+
+    def test_zeros_and_callbacks(self):
+        assert "all samples are zero" in verdict(np.zeros((50, 5))).finding
+        stopped = verdict(make(500, 20, snr_db=20), callback=lambda iterate: True)
+        assert (stopped.kind, stopped.finding) == ("undetermined", "the callback ended the fit")
+
+
+class TestWhatToTry:
+    def test_an_offset_in_noise(self):
+        assert "fit_intercept=True" in verdict(make(1000, 20, snr_db=20) + 1).advice
+        assert "fit_intercept" not in verdict(make(1000, 20, snr_db=20) + 1, fit_intercept=True).advice
+        assert "fit_intercept" not in verdict(make(1000, 20, snr_db=20)).advice
+
+    @pytest.mark.parametrize("snr_db", [60, 20])
+    def test_a_complete_dictionary_in_noise(self, snr_db):
+        X = make(1000, 20, dictionary="complete", snr_db=snr_db)
+        assert 'dictionary="complete"' in verdict(X).advice
+        assert "complete" not in verdict(X, dictionary="complete").advice
+        assert "complete" not in verdict(make(1000, 20, snr_db=snr_db)).advice
+
+    def test_a_number_of_codes_unless_there_is_one(self, rng):
+        X = rng.laplace(size=(1000, 10))
+        assert "set n_nonzero_coefs" in verdict(X).advice
+        few = verdict(X, n_nonzero_coefs=3)
+        assert "n_nonzero_coefs" not in few.advice
+        assert few.confidence == "the dictionary is fitted to 3 codes per sample"
+
+    def test_outliers_are_not_cured_by_more_samples(self):
+        found = verdict(make(500, 20, seed=1, outliers=0.2))
+        assert (found.kind, found.advice) == ("exact", "leave out samples that are outliers")
+
+    def test_another_scheme(self):
+        with pytest.warns(UserWarning, match="did not reach tol"):
+            found = verdict(make(1000, 20), scheme="paper", max_iter=2)
+        assert (found.kind, found.advice) == ("compressible", 'try scheme="exact"')
+
+
+class TestFixedNumberOfCodes:
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    def test_of_exactly_sparse_samples_with_more(self, dictionary):
+        found = verdict(make(300, 20), n_nonzero_coefs=3, dictionary=dictionary)
+        assert found.kind == "exact"
+        assert "more than the 3 codes that are kept" in found.finding
+        assert "without n_nonzero_coefs" in found.advice
+
+    def test_of_exactly_sparse_samples_with_fewer(self):
+        found = verdict(make(300, 20), n_nonzero_coefs=20)
+        assert (found.kind, found.advice) == ("exact", "")
+
+
+class TestOddSamples:
+    def test_few_that_differ(self, rng):
+        found = verdict(np.repeat(rng.standard_normal((3, 5)), 20, axis=0))
+        assert found.kind == "undetermined"
+        assert found.finding == "only 3 different samples were found"
+        assert verdict(np.ones((50, 5))).finding == "all samples are equal"
+
+    def test_some_features_are_often_zero(self, rng):
+        X = rng.standard_normal((600, 10)) @ np.linalg.qr(rng.standard_normal((10, 10)))[0]
+        X[:, :3] *= rng.random((600, 3)) < 0.2
+        found = verdict(X)
+        assert found.kind == "undetermined"
+        assert "others have none" in found.finding
+        assert "NaN" in found.advice
+
+    def test_a_gap_in_exact_samples_is_mentioned(self):
+        X = make(300, 20)
+        X[5, 3] = np.nan
+        found = verdict(X)
+        assert found.kind == "exact"
+        assert "missing and were filled with the mean of their row" in found.finding
+
+
+class TestWhyNothingWasChecked:
+    def test_reasons(self):
+        X = make(300, 20)
+        gappy = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+        reasons = {
+            "samples with gaps": HRP(n_nonzero_coefs=4).fit(gappy),
+            'scheme="paper"': HRP(scheme="paper").fit(X),
+            "free atoms": HRP(n_nonzero_coefs=3, dictionary="complete").fit(X),
+            "all samples are zero": HRP().fit(np.zeros((30, 4))),
+        }
+        for reason, model in reasons.items():
+            assert reason in str(model.certificate_)
+            assert not model.certificate_
+
+
+class TestWords:
+    def test_gaps(self):
+        X = make_sensor_network(500, 12, random_state=0)
+        assert np.isnan(X).any()
+        filled, fitted = verdict(X), verdict(X, n_nonzero_coefs=3)
+        assert "filled with the mean of their row" in filled.finding
+        assert "left out of the fit" in fitted.finding
+        assert "relative RMSE" in fitted.finding
+
+    def test_repr_shows_it_once_fitted(self):
+        X = make(300, 20)
+        model = HRP(random_state=0)
+        assert repr(model) == "HRP(random_state=0)"
+        assert repr(model.fit(X)) == f"HRP(random_state=0)\n# {model.verdict_}"
+
+    def test_sentences(self):
+        X, codes, _ = make_sparse_coded(300, 20, sparsity=0.2, random_state=0)
+        text = str(verdict(X[:200]))  # all of them are the working sample
+        n_used = np.count_nonzero(codes[:200]) / 200
+        n_live = codes[:200].any(axis=1).sum()
+        assert text == (
+            f"exact: The samples are exactly sparse, with {n_used:.3g} of 20 codes in use on average. "
+            f"Certified on {n_live} samples."
+        )
+
+    def test_ordinary_data_gives_no_warning(self, rng):
+        for X in (make(300, 20), make(300, 20, snr_db=10), rng.laplace(size=(500, 10)), rng.normal(size=(200, 10))):
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
+                verdict(X)
+            assert caught == []
