@@ -12,16 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import ordering_sample
-from hrpursuit.core.evaluate import gram
 from hrpursuit.core.protocols import Rows
 from hrpursuit.estimators.archive import save_model
 from hrpursuit.estimators.base import SquareDictionary
-from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, check_n_nonzero, check_scale
+from hrpursuit.estimators.checks import check_enough_samples, check_independent, check_n_nonzero, check_scale
 from hrpursuit.estimators.learning import draw_seeds
-from hrpursuit.estimators.sources import look_over, matching_rows, remember_features, training_rows, validated
-from hrpursuit.rows import is_outside_memory
-from hrpursuit.schemes.online.learner import dictionary, take
-from hrpursuit.schemes.online.state import OnlineSettings, OnlineState, new_state
+from hrpursuit.estimators.sources import features_of, look_over, matching_rows, training_rows, validated
+from hrpursuit.rows import ArrayRows, is_outside_memory
+from hrpursuit.schemes.online.learner import OnlineState, new_state, take
+from hrpursuit.schemes.online.stream import OnlineSettings
 from hrpursuit.validation import Interval, StrOptions, fit_context
 
 _WINDOW_PER_FEATURE, _SHORTEST_WINDOW = 20, 400
@@ -113,12 +112,14 @@ class MiniBatchHRP(SquareDictionary):
         "dictionary": [StrOptions({"orthogonal", "complete"})],
         "forgetting": [Interval(Real, 0, 1, closed="right"), None],
         "window": [Interval(Integral, 1, None, closed="left"), None],
+        "fit_intercept": ["boolean"],
         "random_state": ["random_state"],
     }
     _saved: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(
             ("components_", "encoder_"), Annotated[NDArray[np.floating], "n_features_in_", "n_features_in_"] | None
         ),
+        "intercept_": Annotated[NDArray[np.floating], "n_features_in_"] | None,
         "_state": OnlineState,
         "_dtype": np.dtype,
     }
@@ -133,12 +134,14 @@ class MiniBatchHRP(SquareDictionary):
         dictionary: Literal["orthogonal", "complete"] = "orthogonal",
         forgetting: float | None = None,
         window: int | None = None,
+        fit_intercept: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_nonzero_coefs = n_nonzero_coefs
         self.dictionary = dictionary
         self.forgetting = forgetting
         self.window = window
+        self.fit_intercept = fit_intercept
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -157,18 +160,14 @@ class MiniBatchHRP(SquareDictionary):
         -------
         self : MiniBatchHRP
         """
-        rows = training_rows(self, X)
+        rows = training_rows(copy.copy(self), X)  # validation sets attributes
         look_over(rows, bounded=True)
         check_enough_samples(rows.n_samples or 0, rows.n_features, type(self).__name__)
         sample = ordering_sample(rows)
         check_scale(sample)
         if self.dictionary == "complete":
-            check_full_rank(gram(rows), sample, rows.feature_names)
-        state = self._new_state(rows.n_features)
-        for block in rows.blocks():
-            take(state, block)
-        remember_features(self, rows)
-        return self._go_on(state, rows.dtype)
+            check_independent(rows, sample, offset=self.fit_intercept)
+        return self._take(self._new_state(rows.n_features), rows, first=True)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: None = None) -> Self:
@@ -188,23 +187,30 @@ class MiniBatchHRP(SquareDictionary):
         """
         first = not hasattr(self, "_state")
         if is_outside_memory(X):
-            return self._take_rows(training_rows(self, X) if first else matching_rows(self, X), first)
-        X = validated(self, X, reset=first)
-        check_scale(X, smallest=False)
-        state = self._new_state(X.shape[1]) if first else self._state
-        take(state, X)
-        return self._go_on(state, X.dtype if first else self._dtype)
+            rows = training_rows(self, X) if first else matching_rows(self, X)
+            look_over(rows, bounded=True)
+            check_scale(ordering_sample(rows), smallest=False)
+        else:
+            model = copy.copy(self) if first else self  # scikit-learn sets attributes while it validates
+            X = validated(model, X, reset=first)
+            check_scale(X, smallest=False)
+            rows = ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None))
+        return self._take(self._new_state(rows.n_features) if first else self._state, rows, first=first)
 
-    def _take_rows(self, rows: Rows, first: bool) -> Self:
-        """As for an array, block by block; rows that cannot be read to their end leave everything as it was."""
-        look_over(rows, bounded=True)
-        check_scale(ordering_sample(rows), smallest=False)
-        state = self._new_state(rows.n_features) if first else copy.deepcopy(self._state)
+    def _take(self, state: OnlineState, rows: Rows, *, first: bool) -> Self:
+        """Go on from a state with these rows, and show what it has learned.
+
+        Attributes change all at once and at the very end: an error or an interruption leaves the model as it was.
+        """
         for block in rows.blocks():
-            take(state, block)
+            state = take(state, block)
+        shown = dict(vars(self))
         if first:
-            remember_features(self, rows)
-        return self._go_on(state, rows.dtype if first else self._dtype)
+            shown.pop("feature_names_in_", None)
+            shown |= {"_dtype": rows.dtype} | features_of(rows)
+        moved = first or state.n_steps != self.n_steps_
+        self.__dict__ = shown | self._attributes(state, shown["_dtype"] if moved else None)
+        return self
 
     def _new_state(self, n: int) -> OnlineState:
         """A learner that has seen nothing of its n features."""
@@ -216,6 +222,7 @@ class MiniBatchHRP(SquareDictionary):
         settings = OnlineSettings(
             n_features=n,
             complete=self.dictionary == "complete",
+            offset=self.fit_intercept,
             n_nonzero=None if self.n_nonzero_coefs is None else int(self.n_nonzero_coefs),
             forgetting=forgetting,
             window=window,
@@ -223,25 +230,23 @@ class MiniBatchHRP(SquareDictionary):
         )
         return new_state(settings)
 
-    def _go_on(self, state: OnlineState, dtype: np.dtype) -> Self:
-        """Make this the learner, and show what it has learned."""
-        moved = getattr(self, "_state", None) is not state or state.n_steps != self.n_steps_
-        self._state, self._dtype = state, dtype
-        self._set_attributes(moved=moved)
-        return self
-
-    def _set_attributes(self, *, moved: bool) -> None:
-        state = self._state
-        if moved and state.n_steps == 0:
-            for name in ("components_", "encoder_"):
-                self.__dict__.pop(name, None)
-        elif moved:
+    @staticmethod
+    def _attributes(state: OnlineState, dtype: np.dtype | None) -> dict[str, Any]:
+        """What the model shows of a state; the dictionary only where a type is given for it."""
+        shown: dict[str, Any] = {
+            "_state": state,
+            "n_samples_seen_": state.n_seen,
+            "n_steps_": state.n_steps,
+            "n_changes_": state.n_changes,
+            "drift_": state.drift,
+            "certificate_": state.certificate,
+        }
+        if dtype is not None and state.n_steps > 0:
             with one_blas_thread():
-                components, encoder = dictionary(state)
-            self.components_ = components.astype(self._dtype)
-            self.encoder_ = encoder.astype(self._dtype)
-        self.n_samples_seen_, self.n_steps_, self.n_changes_ = state.n_seen, state.n_steps, state.n_changes
-        self.drift_, self.certificate_ = state.drift, state.certificate
+                components, encoder = state.dictionary()
+            arrays = {"components_": components, "encoder_": encoder, "intercept_": state.intercept}
+            shown |= {name: array.astype(dtype) for name, array in arrays.items()}
+        return shown
 
     def _check_has_dictionary(self) -> None:
         seen, n = getattr(self, "n_samples_seen_", None), getattr(self, "n_features_in_", 0)
@@ -262,14 +267,15 @@ class MiniBatchHRP(SquareDictionary):
             Where to; `.npz` is not added. The file appears whole or not at all.
         """
         check_is_fitted(self, "n_samples_seen_")
+        self._state = self._state.joined()
         save_model(self, path)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if self.n_features_in_ != self._state.settings.n_features:
             raise ValueError("the state is of another number of features.")
-        if any(hasattr(self, name) != (self._state.n_steps > 0) for name in ("components_", "encoder_")):
+        if any(hasattr(self, name) != (self._state.n_steps > 0) for name in ("components_", "encoder_", "intercept_")):
             raise ValueError("there is a dictionary from the first step on.")
         if self._state.n_steps > 0 and np.linalg.matrix_rank(self.components_) < self.n_features_in_:
             raise ValueError("components_ must be invertible.")
-        self._set_attributes(moved=False)
+        self.__dict__.update(self._attributes(self._state, None))
