@@ -12,7 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.core.atom_order import canonical_order, ordering_sample
 from hrpursuit.core.certificate import Certificate
-from hrpursuit.core.code_density import CodeDensities, FixedSupport, fit_fixed_support
+from hrpursuit.core.code_density import CodeDensities, FixedSupport
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, observed_means
 from hrpursuit.core.options import HRPOptions
@@ -169,6 +169,7 @@ class HRP(LikelihoodMixin):
     """
 
     _takes_gaps = True
+    _density: CodeDensities | FixedSupport
     _saved: ClassVar[dict[str, Any]] = {
         "intercept_": Annotated[NDArray[np.floating], "n_features_in_"],
         "n_iter_": int,
@@ -351,17 +352,8 @@ class HRP(LikelihoodMixin):
         refit = self.components_ if self.dictionary == "complete" else None
         return gap_codes_block, (encoder, self.components_, self.n_nonzero_coefs, None, refit)
 
-    def _support_density(self, X: Array) -> FixedSupport:
-        """The model of rows, less their offset, with a fixed number of codes."""
-        assert self.n_nonzero_coefs is not None
-        components, encoder = (np.asarray(item, dtype=np.float64) for item in (self.components_, self.encoder_))
-        refit = components if self.dictionary == "complete" else None
-        S = gap_codes_block(X, encoder, components, self.n_nonzero_coefs, None, refit)
-        return fit_fixed_support(X, S, components, self.n_nonzero_coefs)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = super().__repr__(N_CHAR_MAX)
-        return f"{shown}\n# {self.verdict_}" if hasattr(self, "verdict_") else shown
+    def _density_of_codes(self) -> CodeDensities | FixedSupport:
+        return self._density
 
     def _announcer(self) -> Callable[[object], None] | None:
         if not self.verbose:

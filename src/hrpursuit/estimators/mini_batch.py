@@ -12,22 +12,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import ordering_sample
+from hrpursuit.core.code_density import CodeDensities, FixedSupport
 from hrpursuit.core.protocols import Rows
 from hrpursuit.estimators.archive import save_model
-from hrpursuit.estimators.base import SquareDictionary
 from hrpursuit.estimators.checks import check_enough_samples, check_independent, check_n_nonzero, check_scale
 from hrpursuit.estimators.learning import draw_seeds
+from hrpursuit.estimators.scoring import LikelihoodMixin
 from hrpursuit.estimators.sources import features_of, look_over, matching_rows, training_rows, validated
 from hrpursuit.rows import ArrayRows, is_outside_memory
 from hrpursuit.schemes.online.learner import OnlineState, new_state, take
 from hrpursuit.schemes.online.stream import OnlineSettings
+from hrpursuit.schemes.verdict import Judgement, Verdict
 from hrpursuit.validation import Interval, StrOptions, fit_context
 
 _WINDOW_PER_FEATURE, _SHORTEST_WINDOW = 20, 400
 _WINDOWS_REMEMBERED = 5
 
 
-class MiniBatchHRP(SquareDictionary):
+class MiniBatchHRP(LikelihoodMixin):
     """Sparse coding with a square dictionary that is learned from a stream of samples, and follows it.
 
     Finds unit atoms, one a row of `components_`, such that the codes of the samples are as sparse as possible: X =
@@ -247,6 +249,24 @@ class MiniBatchHRP(SquareDictionary):
             arrays = {"components_": components, "encoder_": encoder, "intercept_": state.intercept}
             shown |= {name: array.astype(dtype) for name, array in arrays.items()}
         return shown
+
+    def _judge(self) -> Judgement:
+        """By what the state knows; computed when it is asked for, once for each state."""
+        check_is_fitted(self, "n_samples_seen_")
+        state, known = self._state, vars(self).get("_judged")
+        if known is None or known[0] is not state:
+            with one_blas_thread():
+                known = self._judged = state, state.mode.judge(state)
+        return known[1]
+
+    @property
+    def verdict_(self) -> Verdict:
+        return self._judge().verdict
+
+    def _density_of_codes(self) -> CodeDensities | FixedSupport:
+        if self.n_nonzero_coefs is None:
+            return self._judge().density
+        return self._support_density(self._state.recent() - self._state.intercept)
 
     def _check_has_dictionary(self) -> None:
         seen, n = getattr(self, "n_samples_seen_", None), getattr(self, "n_features_in_", 0)

@@ -333,6 +333,8 @@ def _how_it_was_found(learned: Learned, asked: _Asked) -> tuple[str, str]:
     if asked.n_nonzero is not None:
         return f"the dictionary is fitted to {asked.n_nonzero} codes per sample", ""
     advice = "to keep only the large codes, set n_nonzero_coefs"
+    if learned.method is None:
+        return "the dictionary has the lowest l1 norm that was found", advice
     if learned.method == GREEDY_PLANES:
         return "the codes depend on each other; the dictionary has the lowest l1 norm that was found", advice
     return "the dictionary is the likeliest one for such codes, not an exact answer", advice

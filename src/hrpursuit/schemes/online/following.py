@@ -12,7 +12,7 @@ from hrpursuit.core.protocols import Array
 from hrpursuit.core.search import Outcome
 from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.fixed_sparsity import relative_error
-from hrpursuit.schemes.online.modes import QUICK_STEPS, Mode, Searching, Watched
+from hrpursuit.schemes.online.modes import QUICK_STEPS, Mode, Watched
 from hrpursuit.schemes.online.search import Found, has_exact_atom, search_window
 from hrpursuit.schemes.online.stream import Square, Stream, check_invertible, check_not_negative
 from hrpursuit.schemes.online.turns import fit_in_noise, is_same_way, threshold, turn_to, turned, whiten
@@ -145,13 +145,11 @@ class Dense(Tried):
 
     gradient: Square
     weight: float = 0.0
+    keeps_waiting = True
 
     @classmethod
     def begin(cls, stream: Stream, trial: Array | None = None) -> Self:
         return cls(level=level_of(stream), gradient=np.zeros_like(stream.coder), trial=trial)
-
-    def start_over(self, stream: Stream, wait: int = 1) -> Searching:
-        return super().start_over(stream, stream.wait)
 
     def follow(self, stream: Stream, step: Step) -> None:
         super().follow(stream, step)
@@ -241,11 +239,14 @@ class Fixed(Watched):
         S = _largest_codes(stream, X, step.S, stream.coder)
         if self.trial is not None:
             S_trial = _largest_codes(stream, X, X @ self.trial, self.trial)
-            if self._error(stream, X, S_trial, self.trial) < self._error(stream, X, S, stream.coder):
+            if self._loss(stream, X, S_trial, self.trial) < self._loss(stream, X, S, stream.coder):
                 stream.coder, S = self.trial, S_trial
         self._sum(stream, X, S)
 
-    def _error(self, stream: Stream, X: Array, S: Array, coder: Array) -> float:
+    def _error(self, stream: Stream, X: Array) -> float | None:
+        return _relative_error(stream, X) if len(X) else None
+
+    def _loss(self, stream: Stream, X: Array, S: Array, coder: Array) -> float:
         """Squared error of the rows for codes S; of an orthogonal dictionary up to a constant."""
         if not stream.settings.complete:
             return -float(np.vdot(S, S))
@@ -265,13 +266,15 @@ def _largest_codes(stream: Stream, X: Array, S: Array, coder: Array) -> Array:
     return S
 
 
+def _relative_error(stream: Stream, X: Array) -> float:
+    """Of rows X less their offset, with as many codes as asked for."""
+    n_nonzero = stream.settings.n_nonzero or len(stream.coder)
+    return relative_error(ArrayRows(X), *stream.dictionary(), n_nonzero, refit=stream.settings.complete)
+
+
 def fixed_where_asked(stream: Stream, mode: Watched) -> Watched:
     """Go over to a fixed number of codes, unless none was asked for or the codes are that sparse."""
-    n_nonzero = stream.settings.n_nonzero
-    if n_nonzero is None:
-        return mode
-    rows, refit = ArrayRows(stream.centred()), stream.settings.complete
-    if relative_error(rows, *stream.dictionary(), n_nonzero, refit=refit) <= _SPARSE_ALREADY:
+    if stream.settings.n_nonzero is None or _relative_error(stream, stream.centred()) <= _SPARSE_ALREADY:
         return mode
     stream.uncertify()  # it moves from here on
     return Fixed.begin(stream, mode.level)

@@ -63,17 +63,17 @@ def _step(state: OnlineState, R: Array) -> None:
     state.n_steps += 1
     if state.n_steps == 1 and state.settings.offset:
         state.intercept = R.mean(axis=0)
-    step = Step(state, R)
-    mode: Mode = state.mode
-    if not step.says_nothing:
-        if mode.has_changed(state, step):
-            state.mode = mode.start_over(state)  # type: ignore[assignment]
-            return  # some of these rows may be older than the change
-    elif not state.settings.offset:
+    step, mode = Step(state, R), state.mode
+    is_live = step.is_live()
+    if not (is_live or state.settings.offset):
         return
+    changed = mode.watch(state, step) if is_live else None
+    if changed is not None:
+        state.mode = changed
+        return  # some of these rows may be older than the change
     if mode.remembers:
         state.remember(step.rows)
-    if not step.says_nothing:
+    if is_live:
         mode.follow(state, step)
     if state.settings.offset and not mode.keeps_offset:
         state.intercept = state.mean

@@ -91,9 +91,9 @@ class Step:
         S = self.X @ coder
         return S, np.abs(S)
 
-    @property
-    def says_nothing(self) -> bool:
-        return len(self.X) == 0 or bool(np.vdot(self.X, self.X) < _SMALLEST_RMS**2 * self.X.size)
+    def is_live(self) -> bool:
+        """Whether there is anything to learn from."""
+        return bool(len(self.X) > 0 and np.vdot(self.X, self.X) >= _SMALLEST_RMS**2 * self.X.size)
 
 
 @dataclass(frozen=True)
