@@ -1,5 +1,6 @@
 """Ctrl-C in `partial_fit`: the model is as it was before the batch, wherever it strikes, and can go on."""
 
+import copy
 import signal
 import subprocess
 import sys
@@ -149,8 +150,6 @@ def test_ctrl_c_in_a_process(tmp_path):
 
 def test_a_model_copied_before_a_batch_is_not_touched_by_it():
     """Batches make new states, so that copies are safe, and so is whoever kept an older array."""
-    import copy
-
     X = stream()
     model = MiniBatchHRP(random_state=0).partial_fit(X[:1234])
     kept = copy.copy(model)

@@ -32,17 +32,17 @@ _WINDOWS_REMEMBERED = 5
 class MiniBatchHRP(LikelihoodMixin):
     """Sparse coding with a square dictionary that is learned from a stream of samples, and follows it.
 
-    Finds unit atoms, one a row of `components_`, such that the codes of the samples are as sparse as possible: X =
-    codes @ components_. Samples come in batches of any size to `partial_fit`; when the dictionary changes, slowly or
-    suddenly, the estimate follows. The result does not depend on how the stream is cut into batches: samples are
-    collected, and the estimate moves on when `n_features`, then 2, 4, 8 times as many have come, then every `max(10 *
-    n_features, 200)` samples.
+    Finds unit atoms, one per row of `components_`, such that the codes of the samples are as sparse as possible:
+    X = codes @ components_ + intercept_. Samples come in batches of any size to `partial_fit`; when the dictionary
+    changes, slowly or suddenly, the estimate follows. The result does not depend on how the stream is cut into batches:
+    samples are collected, and the estimate moves on when `n_features`, then 2, 4, 8 times as many have come, then every
+    `max(10 * n_features, 200)` samples.
 
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest,
-        and the dictionary is fitted to such codes.
+        Number of nonzero codes per sample (T0). None keeps all codes. With a number, `transform` keeps that many of the
+        largest, and the dictionary is fitted to such codes.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
         Orthonormal atoms, or any linearly independent ones.
     forgetting : float or None, default=None
@@ -52,23 +52,30 @@ class MiniBatchHRP(LikelihoodMixin):
     window : int or None, default=None
         Most recent samples that are kept for the search and the polish, at least `n_features`. None means
         `max(20 * n_features, 400)`.
+    fit_intercept : bool, default=False
+        Whether to learn an offset of the samples, `intercept_`. If the samples are exactly sparse, the offset is exact:
+        it is found from differences of samples, which do not contain it. Otherwise it is the mean of the samples that
+        are remembered. An offset that jumps counts as a change of the dictionary.
     random_state : int, RandomState instance or None, default=None
         Draws the start and the batches of the search, once, at the first samples.
 
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, of unit norm, once `n_features` samples have been seen. The first time a search ends they
-        are ordered as those of :class:`HRP`, on the window. From then on they keep their places and signs, also when a
-        new dictionary is found: each new atom takes the place of an old one, the most similar as far as possible.
+        The atoms, one per row, of unit norm, once `n_features` samples have been seen. The first time a search ends
+        they are ordered as those of :class:`HRP`, on the window. From then on they keep their places and signs, also
+        when a new dictionary is found: each new atom takes the place of an old one, the most similar as far as
+        possible.
     encoder_ : array of shape (n_features, n_features)
-        The codes are `X @ encoder_` before any threshold.
+        Codes before any threshold are `(X - intercept_) @ encoder_`.
+    intercept_ : array of shape (n_features,)
+        Offset of the samples; zeros unless `fit_intercept=True`.
     n_samples_seen_ : int
         Samples given so far.
     n_steps_ : int
         Times that the estimate has moved on. The samples since the last time wait for the next.
     n_changes_ : int
-        Times that the dictionary did not fit the samples any more, so that a new one was looked for.
+        Number of times that dictionary and offset did not fit the samples any more, so that new ones were looked for.
     drift_ : float
         How much less sparse the codes of the latest samples are than they were: with the mean over samples of
         `norm(codes, 1) / norm(codes, 2)`, the relative excess of the latest steps over the steps since the dictionary
@@ -81,6 +88,10 @@ class MiniBatchHRP(LikelihoodMixin):
     certificate_ : Certificate
         True in a condition when the dictionary is certified sparse on samples of the window, when it was found there;
         false from the moment it does not fit any more.
+    verdict_ : Verdict
+        What the stream is, in words, as far as the samples in the window tell: `verdict_.kind` is one of those of
+        :class:`HRP`, "undetermined" while there are too few samples, and after a change until a new dictionary is
+        found. It is computed when it is asked for.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
         Defined when X has feature names that are all strings.
@@ -93,6 +104,13 @@ class MiniBatchHRP(LikelihoodMixin):
     -----
     With linearly dependent features a complete dictionary does not exist. `fit` says so; `partial_fit`, which cannot
     know what is to come, fills in for what is missing until the samples span the space.
+
+    An exception in `partial_fit`, an interruption (Ctrl-C) included, leaves the model as it was before the batch, so
+    that the batch can be given again; only if it strikes when all is done does the model have the batch, which
+    `n_samples_seen_` tells.
+
+    `score` and `score_samples` are those of :class:`HRP`, with densities fitted to the codes of the samples in the
+    window.
 
     Examples
     --------
@@ -153,7 +171,7 @@ class MiniBatchHRP(LikelihoodMixin):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-            Samples, one a row, at least as many as features. float32 and float64 are kept, other numbers become
+            Samples, one per row, at least as many as features. float32 and float64 are kept, other numbers become
             float64.
         y : None
             Ignored.
@@ -178,7 +196,7 @@ class MiniBatchHRP(LikelihoodMixin):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-            The next samples of the stream, one a row; one is enough.
+            The next samples of the stream, one per row; one is enough.
         y : None
             Ignored.
 
@@ -261,6 +279,7 @@ class MiniBatchHRP(LikelihoodMixin):
 
     @property
     def verdict_(self) -> Verdict:
+        """What the stream is, in words."""
         return self._judge().verdict
 
     def _density_of_codes(self) -> CodeDensities | FixedSupport:

@@ -63,6 +63,7 @@ class Mode:
             paper=False,
             offset=settings.offset,
             n_nonzero=settings.n_nonzero,
+            forgets=settings.forgetting < 1,
         )
         verdict = self._verdict(stream, found.verdict)
         if stream.n_changes:
@@ -151,15 +152,6 @@ class Watched(Mode):
 
     def follow(self, stream: Stream, step: Step) -> None:
         self.level = self.level.follow(step.sparsity, stream.settings, sums=self.sums)
-
-    def _verdict(self, stream: Stream, found: Verdict) -> Verdict:
-        if found.kind != "noisy":
-            return super()._verdict(stream, found)
-        confidence = (
-            "the dictionary is an estimate, whose error falls with the root of the number of samples remembered"
-        )
-        advice = "forgetting=1 makes it more accurate, if the dictionary does not drift"
-        return replace(found, confidence=confidence, advice=advice if stream.settings.forgetting < 1 else "")
 
 
 @dataclass(kw_only=True)
