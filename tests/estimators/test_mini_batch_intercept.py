@@ -164,6 +164,9 @@ class TestUse:
         model = feed(online(), np.tile(row, (700, 1)))
         assert_allclose(model.intercept_, row, atol=1e-12)
         assert_allclose(model.transform(row[None]), 0, atol=1e-12)
+        for settings in ({}, {"n_nonzero_coefs": 2}):  # the density of nothing but zeros is narrow, and finite
+            model = feed(online(**settings), np.tile(row, (700, 1)))
+            assert -np.inf < model.score(row[None] + 1) < model.score(row[None])
 
 
 class TestJumps:

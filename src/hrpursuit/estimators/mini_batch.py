@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import ordering_sample
+from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.code_density import CodeDensities, FixedSupport
 from hrpursuit.core.protocols import Rows
 from hrpursuit.estimators.archive import save_model
@@ -145,7 +146,11 @@ class MiniBatchHRP(LikelihoodMixin):
     }
     _state: OnlineState
     _dtype: np.dtype
+    n_samples_seen_: int
     n_steps_: int
+    n_changes_: int
+    drift_: float
+    certificate_: Certificate
 
     def __init__(
         self,
@@ -315,6 +320,4 @@ class MiniBatchHRP(LikelihoodMixin):
             raise ValueError("the state is of another number of features.")
         if any(hasattr(self, name) != (self._state.n_steps > 0) for name in ("components_", "encoder_", "intercept_")):
             raise ValueError("there is a dictionary from the first step on.")
-        if self._state.n_steps > 0 and np.linalg.matrix_rank(self.components_) < self.n_features_in_:
-            raise ValueError("components_ must be invertible.")
-        self.__dict__.update(self._attributes(self._state, None))
+        self.__dict__.update(self._attributes(self._state, self._dtype))  # those of the file follow from the state

@@ -13,6 +13,7 @@ from hrpursuit.core.certificate import Certificate, unchecked
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows import ArrayRows
+from hrpursuit.rows.survey import LIMITS
 
 Vector = Annotated[NDArray[np.float64], "n_features_in_"]
 Square = Annotated[NDArray[np.float64], "n_features_in_", "n_features_in_"]
@@ -271,6 +272,9 @@ class Stream:
         settings, n_begun = self.settings, self.n_seen - self.n_pending
         if n_begun < 0 or self.n_pending + settings.rows_until_step(self.n_seen) != settings.rows_until_step(n_begun):
             raise ValueError(f"{self.n_pending} rows wait for the next step after {self.n_seen} rows.")
+        largest = LIMITS[np.dtype(np.float64)][1]
+        if any(np.abs(rows).max(initial=0.0) >= largest for rows in (*self.pending, *self.window)):
+            raise ValueError(f"rows must be below {largest:g} in magnitude.")
         if (self.n_steps > 0) != (n_begun > 0) or self.n_held > sum(map(len, self.window)):
             raise ValueError(f"n_steps or n_fresh does not fit {n_begun} rows.")
         if len(self.coder) != settings.n_features or np.any(np.diag(self.moments) < 0):
