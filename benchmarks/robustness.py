@@ -9,8 +9,8 @@ float32 1e-6. With noise, decimals and dense sources a median error at most 1.05
 sources errors that fall as the root of the number of samples. In all fits together no wrong certificate, nothing that
 is not finite, no exception, and no uncertified fit worse than the paper's scheme: an error above 1.05 times the one of
 `scheme="paper"` on the same data, where that scheme's error is below 0.5 (above it has found nothing, and which of two
-wrong dictionaries is nearer is chance). In every case the verdict is the right word in at least 95% of the fits of all sizes;
-the words were written down in `cases.py` before any of these fits was run.
+wrong dictionaries is nearer is chance). In every case the verdict is the right word in at least 95% of the fits of all
+sizes; the words were written down in `cases.py` before any of these fits was run.
 """
 
 import warnings
