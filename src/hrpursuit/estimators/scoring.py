@@ -47,9 +47,11 @@ class LikelihoodMixin(SquareDictionary):
         """The model of rows, less their offset, with a fixed number of codes."""
         assert self.n_nonzero_coefs is not None
         components, encoder = (np.asarray(item, dtype=np.float64) for item in (self.components_, self.encoder_))
+        return fit_fixed_support(X, self._codes(X, components, encoder), components, self.n_nonzero_coefs)
+
+    def _codes(self, X: Array, components: Array, encoder: Array) -> Array:
         refit = components if self.dictionary == "complete" else None
-        S = gap_codes_block(X, encoder, components, self.n_nonzero_coefs, None, refit)
-        return fit_fixed_support(X, S, components, self.n_nonzero_coefs)
+        return gap_codes_block(X, encoder, components, self.n_nonzero_coefs, None, refit)
 
     def _model_of_samples(self) -> tuple[Any, ...]:
         encoder, components = (np.asarray(item, dtype=np.float64) for item in (self.encoder_, self.components_))
