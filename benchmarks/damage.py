@@ -36,9 +36,9 @@ from hrpursuit.compression.files.feed import Feed
 from hrpursuit.compression.files.frame import MARKER
 from hrpursuit.compression.files.header import MAGIC
 from hrpursuit.compression.files.index import TRAILER
-from hrpursuit.compression.files.layout import Cursor, varint
 from hrpursuit.compression.files.members import Headers
 from hrpursuit.compression.files.scan import read_header
+from hrpursuit.compression.layout import Cursor, varint
 
 #: What may be raised: the file is damaged, claims to be newer, or claims to be larger than anybody asked for.
 REFUSALS = (DamagedFile, UnsupportedVersion, LimitExceeded)

@@ -24,8 +24,8 @@ from hrpursuit.compression.decoding import DECODERS, LIMIT
 from hrpursuit.compression.files.frame import Frame
 from hrpursuit.compression.files.header import MAGIC, VERSION, Header
 from hrpursuit.compression.files.index import Index
-from hrpursuit.compression.files.layout import deflated, signed, text, varint
 from hrpursuit.compression.files.writer import Writer
+from hrpursuit.compression.layout import deflated, signed, text, varint
 from hrpursuit.compression.tables.columns import MAX_COLUMNS, Schema, _checked_attrs, take_apart
 from hrpursuit.compression.targets import Target
 

@@ -13,7 +13,6 @@ from hrpursuit.compression.encoding.grouping import make_groups
 from hrpursuit.compression.encoding.open_chunk import Limits, OpenChunk
 from hrpursuit.compression.encoding.pieces import Piece, Trial, is_same, is_within
 from hrpursuit.compression.encoding.search import Choice, RmseSearch, bounded, choose_bounded, encode_rmse, lossless
-from hrpursuit.compression.encoding.sparse_codes import encode_sparse
 from hrpursuit.compression.encoding.table_columns import TableColumn
 from hrpursuit.compression.encoding.tabular import encode_columns
 from hrpursuit.compression.targets import Target
@@ -161,6 +160,8 @@ class ChunkCoder:
 
     def _code(self, piece: Piece) -> Trial:
         if piece.basis.n_nonzero:
+            from hrpursuit.compression.encoding.sparse_codes import encode_sparse  # noqa: PLC0415 - it needs scikit-learn
+
             return encode_sparse(piece)
         if 0 < piece.bound < math.inf:
             return self._within(piece)

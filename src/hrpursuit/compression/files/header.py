@@ -4,7 +4,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 from hrpursuit.compression.errors import DamagedFile, UnsupportedVersion, damage
-from hrpursuit.compression.files.layout import Cursor, varint
+from hrpursuit.compression.layout import Cursor, varint
 from hrpursuit.compression.tables.columns import MAX_COLUMNS, MAX_DESCRIPTION, Schema
 from hrpursuit.compression.tables.dtypes import NUMPY, kinds_to_bytes, read_kinds
 from hrpursuit.compression.targets import Target
