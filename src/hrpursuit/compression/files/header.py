@@ -103,6 +103,16 @@ class Header:
         sizes = len(data), n_description, _ending(data)
         return cls(schema, target, chunk_rows, shared, version, *sizes, asked, types, names)
 
+    def parts(self) -> dict[str, int]:
+        """Its bytes by part."""
+        names, shared = self.n_description, len(self.shared)
+        return {
+            "header": self.n_bytes - names - shared - CHECKSUM,
+            "names and index": names,
+            "dictionary": shared,
+            "checksums and index": CHECKSUM,
+        }
+
     def with_checksum(self, data: bytes) -> "Header":
         return replace(self, n_bytes=len(data), checksum=_ending(data))
 
