@@ -48,6 +48,20 @@ def told(capsys, *arguments, code=0):
 
 
 class TestCompress:
+    @pytest.mark.parametrize("stream", [[], ["--stream"]])
+    def test_jobs_change_no_byte(self, folder, capsys, stream):
+        for jobs in (1, 2):
+            asked = ["--max-error", 1, "--chunk-rows", 64, "--jobs", jobs, *stream]
+            assert command("compress", "readings.csv", "-o", f"{jobs}.hrp", *asked) == 0
+            assert command("decompress", f"{jobs}.hrp", "-o", f"{jobs}.csv", "--jobs", jobs) == 0
+        assert (folder / "1.hrp").read_bytes() == (folder / "2.hrp").read_bytes()
+        assert (folder / "1.csv").read_bytes() == (folder / "2.csv").read_bytes()
+        with Decoder(folder / "2.hrp") as decoder:
+            assert len(decoder.chunks) == 5
+        for sub in (["compress", "readings.csv", "-o", "0.hrp", "--lossless"], ["decompress", "1.hrp", "-o", "0.csv"]):
+            assert command(*sub, "--jobs", 0) == 2
+            assert "0 threads do nothing" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         "target", [["--rmse", "5%"], ["--rmse", "0.05"], ["--max-error", "1"], ["--lossless"]], ids=" ".join
     )
