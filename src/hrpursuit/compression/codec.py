@@ -131,8 +131,9 @@ def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT, 
         What to do if the file is cut or changed: raise DamagedFile, or give every whole chunk and warn
         (DamagedFileWarning). Without a whole header nothing can be read, and DamagedFile is raised in both cases.
     limit : int or None, default=2**33
-        Most bytes of memory that the table may take, readings and labels together. A file that claims more raises
-        LimitExceeded before it is decoded. None: no limit.
+        Most bytes that the table may take, readings and labels together, each reading counted as the 8 bytes that it
+        has while it is decoded: this bounds the time as well. A file that claims more raises LimitExceeded before it
+        is decoded. None: no limit.
     n_jobs : int or None, default=None
         Threads, each with a chunk of its own: None is 1, -1 one per core.
 

@@ -20,9 +20,11 @@ from hrpursuit.compression.tables.labels import Labels
 
 #: By version of the format, what decodes its chunks. A version stays here for ever.
 DECODERS: dict[int, type[ChunkDecoder]] = {1: ChunkDecoder}
-#: Bytes of a decoded table if nobody says otherwise: more than most machines have, less than a forged file can claim.
+#: Bytes that decoding may take if nobody says otherwise: 2^30 readings, which take some ten minutes.
 LIMIT = 2**33
-_BYTES_OF_COLUMN = 16  # that a column takes in a chunk, however many rows it has: an array that refers to its readings
+#: A reading counts as many bytes as the kernels have for it, whatever its type: time goes with these. A column of a
+#: chunk takes as long as some 60 readings, however few it has (`np.zeros((1, 2**16))`: 28 µs per column).
+_BYTES_OF_READING, _BYTES_OF_COLUMN = 8, 512
 
 
 class ChunkReader:
@@ -83,8 +85,9 @@ class FrameDecoder:
     def __init__(self, header: Header, limit: int | None, strict: bool, damage: list[str]) -> None:
         self._schema, self._limit, self._strict, self._damage = header.schema, limit, strict, damage
         self._reader = ChunkReader(header)
-        self._row_bytes = sum(dtype.itemsize for dtype in self._schema.coded_types) + self._schema.labels.n_bytes
-        self._chunk_bytes = _BYTES_OF_COLUMN * len(self._schema.kinds)
+        n_columns = len(self._schema.kinds)
+        self._row_bytes = _BYTES_OF_READING * n_columns + self._schema.labels.n_bytes
+        self._chunk_bytes = _BYTES_OF_COLUMN * n_columns
         self.n_decoded = 0
 
     def reader_of(self, header: Header) -> ChunkReader:
@@ -94,7 +97,7 @@ class FrameDecoder:
         return self._reader
 
     def n_bytes_of(self, chunk: Frame | ChunkInfo, labels: Labels = ()) -> int:
-        """Memory that a chunk takes, with what its labels take in addition if they are texts."""
+        """What a chunk counts towards the limit, with what its labels take in addition if they are texts."""
         texts = sum(map(len, labels)) if isinstance(labels, list) else 0
         return self._chunk_bytes + chunk.n_rows * self._row_bytes + texts
 
@@ -160,7 +163,7 @@ class Budget:
         self._n_bytes += n_bytes
         if self._limit is not None and self._n_bytes > self._limit:
             raise LimitExceeded(
-                f"the table takes {self._n_bytes:,} bytes or more in memory, limit={self._limit} allows "
+                f"decoding the table takes {self._n_bytes:,} bytes or more, limit={self._limit} allows "
                 f"{self._limit:,}; give a greater limit, or limit=None, if you trust the file and have the memory."
             )
 

@@ -36,9 +36,10 @@ class Decoder:
         What to do with a file that is cut or changed: raise DamagedFile, or leave out what is damaged and say so in
         `damage`. A header that is damaged raises in both cases.
     limit : int or None, default=2**33
-        Most bytes of memory that the tables of one `read`, or of one iteration over all chunks, may take, readings and
-        labels together: a file of a few bytes can claim to be a table of terabytes. Beyond it LimitExceeded is raised,
-        where possible before anything is decoded. None: no limit.
+        Most bytes that the tables of one `read`, or of one iteration over all chunks, may take, readings and labels
+        together, each reading counted as the 8 bytes that it has while it is decoded: a file of a few bytes can claim
+        to be a table of terabytes. Beyond it LimitExceeded is raised, where possible before anything is decoded. None:
+        no limit.
     n_jobs : int or None, default=None
         Threads, each with a chunk of its own: None is 1, -1 one per core. Chunks of a pipe are decoded one by one, as
         they come.
@@ -156,7 +157,7 @@ class Decoder:
         damaged : {"raise", "skip"}, default="raise"
             As for a Decoder. A chunk that is not yet whole is waited for.
         limit : int or None, default=2**33
-            Most bytes of memory that one chunk may take.
+            Most bytes that one chunk may take.
 
         Returns
         -------
