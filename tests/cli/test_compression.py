@@ -390,6 +390,19 @@ class TestVerify:
         assert not report["is_whole"]
         assert report["faults"]
 
+    @pytest.mark.parametrize("target", ["0.1", "a=0.1,*=0.3"])
+    def test_a_bound_is_judged_on_decimals(self, folder, capsys, target):
+        """1000.1 - 1000.0 is a little more than 0.1 in doubles; verify took it for an error above the bound."""
+        table = pd.DataFrame({"a": [1000.0, 1000.1, 1000.2] * 40, "b": np.arange(120) / 10})
+        table.to_csv("decimals.csv", index=False)
+        assert command("compress", "decimals.csv", "-o", "d.hrp", "--max-error", target) == 0
+        again = decompress((folder / "d.hrp").read_bytes())
+        assert (again["a"] - table["a"]).abs().max() > 0.1
+        assert command("verify", "d.hrp", "--against", "decimals.csv") == 0
+        table["a"] += 0.001
+        table.to_csv("decimals.csv", index=False)
+        assert "exceeds" in told(capsys, "verify", "d.hrp", "--against", "decimals.csv", code=1)
+
     def test_an_error_above_the_bound(self, capsys):
         other = READINGS.copy()
         other.iloc[OBSERVED] += 3.5
