@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -106,7 +107,7 @@ class ChunkCoder:
         for place, columns in enumerate(chunks):
             if self._is_settled:
                 break
-            data = self._settle(columns)
+            data = self._settle(columns, n_jobs)
             if data is not None:
                 ready[place] = data
 
@@ -121,7 +122,7 @@ class ChunkCoder:
         has_choice = self._choice is not None or self.target.kind == "lossless"
         return self._is_network is not None and (not self._is_network or has_choice)
 
-    def _settle(self, columns: list[np.ndarray]) -> bytes | None:
+    def _settle(self, columns: list[np.ndarray], n_jobs: int) -> bytes | None:
         """Find out by a chunk how all are coded; gives its bytes if it was coded for that, or tells nothing."""
         bounds, data = self.target.bounds(len(columns)), None
         if self._is_network is None:
@@ -130,7 +131,8 @@ class ChunkCoder:
             self._is_network = self._may_be_network(columns)
             if self._is_network:
                 few = [column[:_ROWS_TO_CHOOSE_BY] for column in columns]
-                table, network = self._as_table(few, bounds), self._as_network(few)
+                ways = [partial(self._as_table, few, bounds), partial(self._as_network, few)]
+                table, network = in_order(lambda way: way(), ways, n_jobs)
                 self._is_network = len(network) < len(table)
                 data = min(table, network, key=len) if len(columns[0]) <= _ROWS_TO_CHOOSE_BY else None
         if data is None and not self._is_settled:
