@@ -67,7 +67,7 @@ def compress(
         Basis over the sensors where readings are transformed. The adaptive one is learned from what is already
         decoded and takes no bytes.
     chunk_rows : int or None, default=None
-        Rows of a chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
+        Rows per chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
         readings. The shorter chunks are, the less has to be decoded for a range of rows, and the longer is the file.
     n_jobs : int or None, default=None
         Threads, each with a chunk of its own: None is 1, -1 one per core. The bytes do not depend on it.

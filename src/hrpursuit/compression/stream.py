@@ -52,7 +52,7 @@ class Encoder:
     basis : {"adaptive", "hrp", "pca", "dct"}, default="adaptive"
         Basis over the sensors where readings are transformed.
     chunk_rows : int or None, default=None
-        Rows of a chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
+        Rows per chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
         readings. The shorter chunks are, the less has to be decoded for a range of rows, and the longer is the file.
     n_jobs : int or None, default=None
         Threads, each with a chunk of its own: None is 1, -1 one per core. Rows wait until there are as many chunks as
@@ -99,13 +99,13 @@ class Encoder:
     def _set_up(
         self, request: Request | None, effort: str, basis: str, chunk_rows: int | None, n_jobs: int | None
     ) -> None:
-        self._request = request  # None if the target is that of the file that is gone on with
+        self._request = request  # None if the target is that of the file that is continued
         self._chunk_rows = check_settings(effort, basis, chunk_rows)
         self._effort, self._basis, self._n_jobs = effort, basis, n_threads(n_jobs)
         self.target: Target | None = None
         self._coder: ChunkCoder | None = None
         self._warned: set[int] = set()  # columns that were named in a warning
-        self._ending: Ending | None = None  # of the file that is gone on with
+        self._ending: Ending | None = None  # of the file that is continued
         self._schema: Schema | None = None
         self._writer: Writer | None = None
         self._reader: ChunkReader | None = None
@@ -122,9 +122,9 @@ class Encoder:
         basis: str = "adaptive",
         n_jobs: int | None = None,
     ) -> Self:
-        """Go on with a file that there is, whether it was finished or not; what follows is to be written to its end.
+        """Continue a file, whether it was finished or not; what the encoder gives is to be written to its end.
 
-        Columns, types, target and rows of a chunk are those of the file. A file that was finished is not changed here.
+        Columns, types, target and rows per chunk are those of the file. A file that was finished is not changed here.
         One that was cut, even within a chunk, keeps all whole chunks, loses what is behind them with a
         DamagedFileWarning, and gets the index that it lacks: it is whole again.
 
