@@ -5,6 +5,7 @@ import pytest
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sensor_network, make_sparse_coded
+from hrpursuit.metrics import dictionary_error
 
 
 def make(n_samples, n_features, seed=0, **kind):
@@ -38,6 +39,21 @@ class TestKind:
         found = verdict(make(1000, 20, dictionary=dictionary, snr_db=snr_db), dictionary=dictionary)
         assert found.kind == "noisy"
         assert abs(found.snr_db - snr_db) < 1.5
+
+    @pytest.mark.parametrize(("unit", "n_samples"), [(2, 200), (3, 600), (5, 600), (10, 200), (10, 600)])
+    def test_whole_numbers_are_noisy(self, unit, n_samples):
+        """Whole numbers fit into float16, which does not make a code of .003 rms a zero."""
+        X = unit * make(n_samples, 20, 3)
+        rounded = np.round(X)
+        found = verdict(rounded)
+        assert found.kind == "noisy"
+        assert abs(found.snr_db - 10 * np.log10(np.var(X) / np.var(rounded - X))) < 1.5
+
+    def test_finer_whole_numbers_are_exact_up_to_their_rounding(self):
+        found = verdict(np.round(100 * make(400, 20)))
+        assert found.kind == "exact"
+        assert "up to their rounding" in found.finding
+        assert "rounding" not in verdict(make(400, 20)).finding
 
     @pytest.mark.parametrize("scale", [1e-60, 1e-3, 1e40])
     def test_unit_does_not_matter(self, scale):
@@ -110,6 +126,53 @@ class TestWhatToTry:
         with pytest.warns(UserWarning, match="did not reach tol"):
             found = verdict(make(1000, 20), scheme="paper", max_iter=2)
         assert (found.kind, found.advice) == ("compressible", 'try scheme="exact"')
+
+
+class TestAtomsUsedTogether:
+    """Two atoms that the same samples use can be mixed without loss of zeros; others cannot, however often they go
+    together.
+    """
+
+    @staticmethod
+    def fit(use_second, dictionary="orthogonal"):
+        rng = np.random.default_rng(7)
+        used = rng.random((1000, 16)) < 0.2
+        used[:, 1] = use_second(used[:, 0], rng)
+        _, _, components = make_sparse_coded(20, 16, sparsity=0.2, dictionary=dictionary, random_state=1)
+        model = HRP(dictionary=dictionary, random_state=0).fit(rng.standard_normal(used.shape) * used @ components)
+        assert not model.certificate_
+        return model.verdict_, dictionary_error(model.components_, components)
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    def test_always_together(self, dictionary):
+        found, error = self.fit(lambda first, rng: first, dictionary)
+        assert error > 0.01
+        assert found.kind == "undetermined"
+        assert "2 of 16 atoms are used by the same samples" in found.finding
+
+    def test_the_one_only_with_the_other(self):
+        def use_second(first, rng):
+            return first & (rng.random(len(first)) < 0.5)
+
+        found, error = self.fit(use_second)
+        assert error < 1e-12
+        assert found.kind == "exact"
+        assert self.fit(use_second, "complete")[0].kind == "undetermined"
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    def test_mostly_together(self, dictionary):
+        found, error = self.fit(lambda first, rng: first ^ (rng.random(len(first)) < 0.1), dictionary)
+        assert error < 1e-12
+        assert found.kind == "exact"
+        assert "often used together" in found.confidence
+
+    def test_blocks(self):
+        rng = np.random.default_rng(7)
+        used = np.repeat(rng.random((600, 4)) < 0.25, 4, axis=1)
+        _, _, components = make_sparse_coded(20, 16, sparsity=0.2, random_state=1)
+        found = verdict(rng.standard_normal(used.shape) * used @ components)
+        assert found.kind == "undetermined"
+        assert "others" not in found.confidence
 
 
 class TestFixedNumberOfCodes:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.code_density import CodeDensities
@@ -35,6 +36,10 @@ _SAMPLES_PER_FEATURE = 10  # that recover a dictionary reliably
 #: atoms not to look orthogonal. Orthogonal dictionaries reach at most 2.2, complete ones of condition 10 at least 21
 #: (20 features, 200 samples, noise of 20 dB and less; data as in benchmarks/cases.py).
 _CORRELATED = 6.0
+_ROUNDED = 1e-4  # zero level, relative to the rms of the codes, above which the data was rounded to few digits
+#: Samples that use one of two atoms without the other, from which on they tell the two apart. An atom that is a mixture
+#: of both can be turned along any one such sample, but along two only by chance.
+_FEWEST_ALONE = 3
 _EXPONENT = 30.0  # of the zero level: what is left of exact zeros is below 2^-30 of the codes
 
 
@@ -228,11 +233,27 @@ def _judge_exact(sample: Array, n_samples: int, learned: Learned, complete: bool
     variances = np.maximum(np.where(n_used > 0, variances, energy), 2 * noise)
     sparsity = (n_used + 0.5) / (n + 1)
     density = CodeDensities.spike_and_slab(noise * norms**2, sparsity, variances * norms**2)
-    finding = f"the samples are exactly sparse, with {n_used.sum() / n:.3g} of {len(norms)} codes in use on average"
-    return Judgement(_exact_verdict(certificate, finding, n_samples), density)
+    rounded = " up to their rounding" if certificate.zero_level > _ROUNDED * np.sqrt(energy) else ""
+    mean = f"with {n_used.sum() / n:.3g} of {len(norms)} codes in use on average"
+    together = _used_together(used, certificate.failing_pairs, complete)
+    verdict = _exact_verdict(certificate, f"the samples are exactly sparse{rounded}, {mean}", n_samples, together)
+    return Judgement(verdict, density)
 
 
-def _exact_verdict(certificate: Certificate, finding: str, n_samples: int) -> Verdict:
+def _used_together(used: NDArray[np.bool_], pairs: NDArray[np.intp], complete: bool) -> int:
+    """Number of atoms that the samples do not tell from mixtures with another: two atoms of which (nearly) every sample
+    uses both or none. Of a complete dictionary it is enough that no sample uses the one without the other: that one may
+    be moved along the other.
+    """
+    atoms: set[int] = set()
+    for i, j in pairs:
+        alone = (int(np.sum(used[:, i] & ~used[:, j])), int(np.sum(used[:, j] & ~used[:, i])))
+        if (min(alone) if complete else max(alone)) < _FEWEST_ALONE:
+            atoms |= {int(i), int(j)}
+    return len(atoms)
+
+
+def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_together: int) -> Verdict:
     n, n_rows = certificate.n_features, certificate.n_rows
     if certificate:
         return Verdict("exact", finding, f"certified on {n_rows} samples")
@@ -243,6 +264,13 @@ def _exact_verdict(certificate: Certificate, finding: str, n_samples: int) -> Ve
             "it from others",
             "it is more likely wrong than right",
             f"give about {max(2 * n_samples, _SAMPLES_PER_FEATURE * n)} samples",
+        )
+    if n_together:
+        return Verdict(
+            "undetermined",
+            f"{finding}, but {n_together} of {n} atoms are used by the same samples as another one",
+            "such atoms may be mixtures of each other" + "; the others are most likely right" * (n_together < n),
+            "increase n_init in case the search mixed them, or give samples that use one of them without the other",
         )
     reasons = {
         f"an atom is used by only {certificate.fewest_nonzeros} of {n_rows} samples": certificate.fewest_nonzeros < 5,
