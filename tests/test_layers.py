@@ -74,7 +74,17 @@ INSIDE = {
         ["packing"],
         ["page"],
     ],
-}
+    "cli": [
+        ["agreement", "choice", "csv_text", "image_formats", "interrupt", "layout", "report"],
+        ["binary_tables", "csv_table", "demo_readings", "images"],
+        ["tables"],
+        ["options"],
+        ["data"],
+        ["compare", "compress", "decode", "decompress", "demo", "denoise", "encode", "fit", "inspect", "report_page",
+         "reproduce", "verify"],
+        ["main"],
+    ],
+}  # fmt: skip
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 
 
