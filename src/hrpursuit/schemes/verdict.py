@@ -107,6 +107,7 @@ class _Asked:
     paper: bool
     offset: bool
     n_nonzero: int | None
+    forgets: bool
 
 
 def judge(
@@ -119,6 +120,7 @@ def judge(
     offset: bool = False,
     n_nonzero: int | None = None,
     gaps: float = 0.0,
+    forgets: bool = False,
 ) -> Judgement:
     """Judge a fit by its certificate, by how the search ended, and by the codes of some rows.
 
@@ -139,8 +141,10 @@ def judge(
         Number of codes that are kept per row.
     gaps : float
         Share of the entries that were missing.
+    forgets : bool
+        Whether older rows count less, as in a stream.
     """
-    asked = _Asked(complete, paper, offset, n_nonzero)
+    asked = _Asked(complete, paper, offset, n_nonzero, forgets)
     if learned.certificate.has_zeros and learned.outcome is not Outcome.STOPPED:
         judged = _judge_exact(sample, rows.n_samples or 0, learned, complete)
         return replace(judged, verdict=_with_context(judged.verdict, learned, gaps))
@@ -373,12 +377,15 @@ def _verdict_by_codes(codes: _Codes, learned: Learned, n_samples: int, asked: _A
         snr_db = round(10 * float(np.log10(codes.snr)), 1) + 0.0  # no minus zero
         mean = float(kind.noisy.sparsity.sum())
         source = "noise, or the error of this scheme" if asked.paper else "noise"
+        remembered = " that are remembered" if asked.forgets else ""
+        advice = 'scheme="exact" tells the two apart' if asked.paper else "more samples make it more accurate"
+        advice = "forgetting=1 makes it more accurate, if the dictionary does not drift" if asked.forgets else advice
         return Verdict(
             "noisy",
             f"sparse codes in {source}, at a signal-to-noise ratio of about {snr_db:.0f} dB, with {mean:.3g} of {n} "
             "codes in use on average",
-            "the dictionary is an estimate, whose error falls with the root of the number of samples",
-            'scheme="exact" tells the two apart' if asked.paper else "more samples make it more accurate",
+            f"the dictionary is an estimate, whose error falls with the root of the number of samples{remembered}",
+            advice,
             snr_db,
         )
     if 2 * kind.n_flat >= n:
@@ -397,6 +404,8 @@ def _how_it_was_found(learned: Learned, asked: _Asked) -> tuple[str, str]:
     if asked.n_nonzero is not None:
         return f"the dictionary is fitted to {asked.n_nonzero} codes per sample", ""
     advice = "to keep only the large codes, set n_nonzero_coefs"
+    if learned.method is None:
+        return "the dictionary has the lowest l1 norm that was found", advice
     if learned.method == GREEDY_PLANES:
         return "the codes depend on each other; the dictionary has the lowest l1 norm that was found", advice
     return "the dictionary is the likeliest one for such codes, not an exact answer", advice
