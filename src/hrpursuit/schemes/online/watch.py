@@ -94,7 +94,8 @@ class Step:
     def is_live(self) -> bool:
         """Whether there is anything to learn from."""
         least = _SMALLEST_RMS**2 * self.X.size
-        return any(np.vdot(part, part) >= least for part in (self.X[:1], self.X))  # mostly the first row is enough
+        parts = (self.X[:1], self.X)  # mostly the first row is enough
+        return len(self.X) > 0 and any(np.vdot(part, part) >= least for part in parts)
 
 
 @dataclass(frozen=True)
