@@ -4,38 +4,36 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.code_density import CodeDensities
-from hrpursuit.core.code_models import CodeKind, kind_of_codes
-from hrpursuit.core.likelihood import densities_of
+from hrpursuit.core.expected_error import expected_error
+from hrpursuit.core.likelihood import MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import Outcome
 from hrpursuit.core.spike_slab import SPIKE_AND_SLAB
-from hrpursuit.rows import ArrayRows
-from hrpursuit.schemes.evidence import distinct_live, has_mean
+from hrpursuit.schemes.code_evidence import Codes, draw_evidence, gain_by_chance
+from hrpursuit.schemes.evidence import has_mean
 from hrpursuit.schemes.finish_l1 import GREEDY_PLANES
 from hrpursuit.schemes.stages import Learned
 
 Kind = Literal["exact", "noisy", "compressible", "not sparse", "undetermined", "misspecified"]
 
-#: Log-likelihood over Gaussian codes that chance may reach, per pair of atoms and per atom. Gaussian samples, in which
-#: the fit finds nothing but chance, reach at most .71 of it (5 to 50 features, 1.5 to 500 samples per feature).
-_CHANCE_PER_PAIR, _CHANCE_PER_ATOM = 2.3, 3.0
 #: The same per code below which data is called not sparse; sparse codes in noise of 0 dB have .05, Laplace codes .07.
 _LEAST_GAIN_PER_CODE = 0.01
 _CODES, _MOST_CODES = 40_000, 400_000  # that models are compared on; the latter where so many are needed to tell
-#: Variance of the codes in use over that of the noise, below which noise is not told from dense codes: 5.8 at 0 dB with
-#: 20% of nonzeros, 3.1 for logistic codes without any noise.
-_LEAST_CONTRAST = 4.5
-_SKEWED_BELOW = 4.0  # signal-to-noise ratio (6 dB) below which noise is told from skewed dense codes
-_DEAD = 1e-9  # share of the largest code, below which a column has none
+_NO_ERROR = 1e-8  # relative error of codes that reproduce the samples
 _SAMPLES_PER_FEATURE = 10  # that recover a dictionary reliably
-#: Standard deviations by which the mean square correlation of the codes has to exceed that of independent codes for the
-#: atoms not to look orthogonal. Orthogonal dictionaries reach at most 2.2, complete ones of condition 10 at least 21
-#: (20 features, 200 samples, noise of 20 dB and less; data as in benchmarks/cases.py).
-_CORRELATED = 6.0
-_EXPONENT = 30.0  # of the zero level: what is left of exact zeros is below 2^-30 of the codes
+#: How a dictionary is finished whose error can be estimated.
+_LIKELIHOODS = MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD, SPIKE_AND_SLAB
+_NOTHING = 0.5  # relative error above which the estimate of it means nothing: it holds for small errors
+#: Signal-to-noise ratio in dB below which the noise shifts complete dictionaries by more than their statistical error.
+_BIASED_BELOW = 6.0
+_ROUNDED = 1e-4  # zero level, relative to the rms of the codes, above which the data was rounded to few digits
+#: Samples that use one of two atoms without the other, from which on they tell the two apart. An atom that is a mixture
+#: of both can be turned along any one such sample, but along two only by chance.
+_FEWEST_ALONE = 3
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,10 @@ class Verdict:
         What was found, how sure that is, and what to try next. `advice` may be empty.
     snr_db : float or None
         Estimated signal-to-noise ratio of noisy samples in dB; None for other kinds.
+    expected_error : float or None
+        Estimated relative error of the dictionary, as :func:`~hrpursuit.metrics.dictionary_error` would measure it
+        against the truth, for samples that are noisy or compressible. It is the statistical error around the right
+        dictionary; atoms that the search has mixed up would come on top of it. None if it cannot be estimated.
     """
 
     kind: Kind
@@ -60,6 +62,10 @@ class Verdict:
     confidence: str
     advice: str = ""
     snr_db: float | None = None
+    expected_error: float | None = None
+
+    def __bool__(self) -> bool:
+        raise TypeError("a verdict is neither true nor false; compare `verdict_.kind`, or use bool(certificate_).")
 
     def __str__(self) -> str:
         parts = [part for part in (self.finding, self.confidence, self.advice) if part]
@@ -87,6 +93,7 @@ class _Asked:
     paper: bool
     offset: bool
     n_nonzero: int | None
+    forgets: bool
 
 
 def judge(
@@ -99,6 +106,7 @@ def judge(
     offset: bool = False,
     n_nonzero: int | None = None,
     gaps: float = 0.0,
+    forgets: bool = False,
 ) -> Judgement:
     """Judge a fit by its certificate, by how the search ended, and by the codes of some rows.
 
@@ -119,31 +127,46 @@ def judge(
         Number of codes that are kept per row.
     gaps : float
         Share of the entries that were missing.
+    forgets : bool
+        Whether older rows count less, as in a stream.
     """
-    asked = _Asked(complete, paper, offset, n_nonzero)
+    asked = _Asked(complete, paper, offset, n_nonzero, forgets)
     if learned.certificate.has_zeros and learned.outcome is not Outcome.STOPPED:
         judged = _judge_exact(sample, rows.n_samples or 0, learned, complete)
         return replace(judged, verdict=_with_context(judged.verdict, learned, gaps))
-    X = _evidence(rows, _CODES)
+    X, share = draw_evidence(rows, _CODES)
     if len(X) == 0:
         nothing = Verdict(
             "undetermined", "all samples are zero", "every dictionary fits them", "give samples that are not zero"
         )
         return Judgement(nothing, _narrow(learned.encoder, 1.0))
-    codes = _Codes(X, learned.encoder, complete)
-    chance = _chance(codes.n_columns)
+    codes = Codes(X, learned.encoder, complete, share)
+    chance = gain_by_chance(codes.n_columns)
     if codes.kind.gain < chance:  # so little that more rows may tell
-        more = _evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
-        codes = _Codes(more, learned.encoder, complete) if len(more) > len(X) else codes
-    verdict = _early_verdict(learned, rows, len(X), asked)
+        more, share = draw_evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
+        codes = Codes(more, learned.encoder, complete, share) if len(more) > len(X) else codes
+    verdict = _early_verdict(learned, rows, len(X), asked, gaps)
     if verdict is None:
         verdict = _verdict_by_codes(codes, learned, rows.n_samples or 0, asked)
         verdict = replace(verdict, advice="; ".join(_hints(codes, asked) + [verdict.advice] * (verdict.advice != "")))
     density = codes.noisy_density() if verdict.kind == "noisy" else codes.fitted_density()
+    if verdict.kind in ("noisy", "compressible") and learned.method in _LIKELIHOODS and learned.error is None:
+        n_rows = (rows.n_samples or 0) * codes.share_distinct
+        verdict = _with_error(
+            verdict,
+            expected_error(codes.S_all, density, learned.components, n_rows, orthogonal=not complete),
+            is_biased=complete and verdict.snr_db is not None and verdict.snr_db < _BIASED_BELOW,
+        )
     return Judgement(_with_context(verdict, learned, gaps), density)
 
 
-def _hints(codes: "_Codes", asked: _Asked) -> list[str]:
+def _with_error(verdict: Verdict, error: float, is_biased: bool) -> Verdict:
+    size = "more than 0.5" if error > _NOTHING else f"{'at least' if is_biased else 'about'} {error:.2g}"
+    text = f"the dictionary is an estimate with a relative error of {size}, which falls with the root of the number of "
+    return replace(verdict, confidence=text + "samples", expected_error=float(f"{error:.3g}"))
+
+
+def _hints(codes: Codes, asked: _Asked) -> list[str]:
     """Settings that may suit the samples better than those of the fit."""
     hints = []
     if not asked.offset and has_mean(codes.X):
@@ -151,58 +174,6 @@ def _hints(codes: "_Codes", asked: _Asked) -> list[str]:
     if not asked.complete and codes.are_correlated:
         hints.append('try dictionary="complete", since the codes of different atoms are correlated')
     return hints
-
-
-def _evidence(rows: Rows, n_codes: int) -> Array:
-    X = rows.sample(max(200, n_codes // rows.n_features), 0)
-    return np.asarray(X[distinct_live(X)], dtype=np.float64)
-
-
-def _chance(n_columns: int) -> float:
-    return _CHANCE_PER_PAIR * n_columns * (n_columns - 1) / 2 + _CHANCE_PER_ATOM * n_columns
-
-
-class _Codes:
-    """The codes of some rows, and which kind of model suits them."""
-
-    def __init__(self, X: Array, encoder: Array, complete: bool) -> None:
-        self.X, self.encoder = X, np.asarray(encoder, dtype=np.float64)
-        self.units = np.sqrt(np.mean(X * X, axis=0)) if complete else np.ones(X.shape[1])
-        self.norms = np.linalg.norm(self.encoder * self.units[:, None], axis=0)
-        S = X @ self.encoder
-        largest = np.abs(S).max(axis=0)
-        self.alive = np.flatnonzero(largest > _DEAD * largest.max())
-        self.S = S[:, self.alive]
-        self.n_columns = len(self.alive)
-        self.kind: CodeKind = kind_of_codes(self.S, self.norms[self.alive], _SKEWED_BELOW)
-        power = 1.0 if complete else float(np.mean(self.S**2))
-        self.snr = max(power / self.kind.noisy.noise - 1, 1e-3)
-
-    @property
-    def is_noisy(self) -> bool:
-        contrast = float(np.median(self.kind.noisy.variances)) / self.kind.noisy.noise
-        return self.kind.is_noisy and contrast > _LEAST_CONTRAST
-
-    @property
-    def are_correlated(self) -> bool:
-        """Whether the codes of different atoms are, on average over the pairs, more than independent codes are."""
-        S = self.S - self.S.mean(axis=0)
-        S = S / (np.abs(S).max(axis=0) + np.finfo(np.float64).tiny)  # fourth powers stay within range
-        pairs = np.triu_indices(self.n_columns, 1)
-        products, squares = (S.T @ S)[pairs], (S**2).T @ S**2
-        ratios = products**2 / np.maximum(squares[pairs], np.finfo(np.float64).tiny)  # of mean 1 if independent
-        return len(ratios) > 0 and bool((ratios.mean() - 1) * np.sqrt(len(ratios) / 2) > _CORRELATED)
-
-    def noisy_density(self) -> CodeDensities:
-        noisy, scale = self.kind.noisy, self.norms**2
-        sparsity, variances = np.full(len(scale), 0.5), np.full(len(scale), noisy.noise)
-        sparsity[self.alive], variances[self.alive] = noisy.sparsity, noisy.variances
-        return CodeDensities.spike_and_slab(noisy.noise * scale, sparsity, variances * scale)
-
-    def fitted_density(self) -> CodeDensities:
-        (densities,) = densities_of(ArrayRows(self.X), self.X, [self.encoder.T])
-        least = np.maximum(self.norms, 1.0) * 2.0**-_EXPONENT * (float(np.sqrt(np.mean(self.S**2))) or 1.0)
-        return CodeDensities.fitted(densities, least)
 
 
 def _narrow(encoder: Array, std: float) -> CodeDensities:
@@ -228,21 +199,44 @@ def _judge_exact(sample: Array, n_samples: int, learned: Learned, complete: bool
     variances = np.maximum(np.where(n_used > 0, variances, energy), 2 * noise)
     sparsity = (n_used + 0.5) / (n + 1)
     density = CodeDensities.spike_and_slab(noise * norms**2, sparsity, variances * norms**2)
-    finding = f"the samples are exactly sparse, with {n_used.sum() / n:.3g} of {len(norms)} codes in use on average"
-    return Judgement(_exact_verdict(certificate, finding, n_samples), density)
+    rounded = " up to their rounding" if certificate.zero_level > _ROUNDED * np.sqrt(energy) else ""
+    mean = f"with {n_used.sum() / n:.3g} of {len(norms)} codes in use on average"
+    together = _used_together(used, certificate.failing_pairs, complete)
+    verdict = _exact_verdict(certificate, f"the samples are exactly sparse{rounded}, {mean}", n_samples, together)
+    return Judgement(verdict, density)
 
 
-def _exact_verdict(certificate: Certificate, finding: str, n_samples: int) -> Verdict:
+def _used_together(used: NDArray[np.bool_], pairs: NDArray[np.intp], complete: bool) -> int:
+    """Number of atoms that the samples do not tell from mixtures with another: two atoms of which (nearly) every sample
+    uses both or none. Of a complete dictionary it is enough that no sample uses the one without the other: that one may
+    be moved along the other.
+    """
+    atoms: set[int] = set()
+    for i, j in pairs:
+        alone = (int(np.sum(used[:, i] & ~used[:, j])), int(np.sum(used[:, j] & ~used[:, i])))
+        if (min(alone) if complete else max(alone)) < _FEWEST_ALONE:
+            atoms |= {int(i), int(j)}
+    return len(atoms)
+
+
+def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_together: int) -> Verdict:
     n, n_rows = certificate.n_features, certificate.n_rows
     if certificate:
         return Verdict("exact", finding, f"certified on {n_rows} samples")
-    if n_samples < max(25, 3 * n) or len(certificate.ambiguous):
+    if not certificate.has_enough_rows or n_samples < 25 or len(certificate.ambiguous):
         return Verdict(
             "undetermined",
             f"a dictionary with exact zeros in all code columns was found, but {n_rows} samples are too few to tell "
             "it from others",
-            "it is more likely wrong than right",
+            "it may be wrong: from so few samples another dictionary can be just as sparse",
             f"give about {max(2 * n_samples, _SAMPLES_PER_FEATURE * n)} samples",
+        )
+    if n_together:
+        return Verdict(
+            "undetermined",
+            f"{finding}, but {n_together} of {n} atoms are used by the same samples as another one",
+            "such atoms may be mixtures of each other" + "; the others are most likely right" * (n_together < n),
+            "increase n_init in case the search mixed them, or give samples that use one of them without the other",
         )
     reasons = {
         f"an atom is used by only {certificate.fewest_nonzeros} of {n_rows} samples": certificate.fewest_nonzeros < 5,
@@ -258,18 +252,24 @@ def _exact_verdict(certificate: Certificate, finding: str, n_samples: int) -> Ve
     )
 
 
-def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked) -> Verdict | None:
+def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked, gaps: float) -> Verdict | None:
     """Where the way the fit went says it, whatever the codes look like."""
     n_samples, n = rows.n_samples or 0, rows.n_features
     about = max(2 * n_samples, _SAMPLES_PER_FEATURE * n)
     if learned.outcome is Outcome.STOPPED:
         return Verdict("undetermined", "the callback ended the fit", "the dictionary is where the search had come to")
+    if gaps > 0 and learned.error is not None and learned.error <= _NO_ERROR:
+        return Verdict(
+            "exact",
+            f"the samples are exactly sparse: at most {asked.n_nonzero} codes reproduce the observed entries of each",
+            "this is most likely the right dictionary; samples with gaps are not certified",
+        )
     if learned.advice is not None:
         finding, advice = learned.advice.split(": ", 1)
         return Verdict("misspecified", finding, "this was certified, but the dictionary of this fit is another", advice)
     if learned.outcome is Outcome.CERTIFIED and asked.n_nonzero is not None:
         return Verdict(
-            "exact",
+            "misspecified",
             f"the samples are exactly sparse, but some have more than the {asked.n_nonzero} codes that are kept",
             "an exact dictionary was certified; the one that is returned is fitted to so few codes",
             "without n_nonzero_coefs the exact one is returned",
@@ -292,8 +292,8 @@ def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked)
     return None
 
 
-def _verdict_by_codes(codes: _Codes, learned: Learned, n_samples: int, asked: _Asked) -> Verdict:
-    n, kind, chance = codes.n_columns, codes.kind, _chance(codes.n_columns)
+def _verdict_by_codes(codes: Codes, learned: Learned, n_samples: int, asked: _Asked) -> Verdict:
+    n, kind, chance = codes.n_columns, codes.kind, gain_by_chance(codes.n_columns)
     found = kind.gain > chance or (learned.method == SPIKE_AND_SLAB and codes.is_noisy)
     if not found:
         needed = chance / (n * _LEAST_GAIN_PER_CODE)
@@ -306,16 +306,19 @@ def _verdict_by_codes(codes: _Codes, learned: Learned, n_samples: int, asked: _A
             f"about {int(np.ceil(max(needed, 1.5 * n_samples) / 100)) * 100} samples would tell",
         )
     if codes.is_noisy:
-        snr_db = 10 * float(np.log10(codes.snr))
+        snr_db = round(10 * float(np.log10(codes.snr)), 1) + 0.0  # no minus zero
         mean = float(kind.noisy.sparsity.sum())
         source = "noise, or the error of this scheme" if asked.paper else "noise"
+        remembered = " that are remembered" if asked.forgets else ""
+        advice = 'scheme="exact" tells the two apart' if asked.paper else "more samples make it more accurate"
+        advice = "forgetting=1 makes it more accurate, if the dictionary does not drift" if asked.forgets else advice
         return Verdict(
             "noisy",
             f"sparse codes in {source}, at a signal-to-noise ratio of about {snr_db:.0f} dB, with {mean:.3g} of {n} "
             "codes in use on average",
-            "the dictionary is an estimate, whose error falls with the root of the number of samples",
-            'scheme="exact" tells the two apart' if asked.paper else "more samples make it more accurate",
-            round(snr_db, 1),
+            f"the dictionary is an estimate, whose error falls with the root of the number of samples{remembered}",
+            advice,
+            snr_db,
         )
     if 2 * kind.n_flat >= n:
         return _not_sparse(
@@ -333,6 +336,8 @@ def _how_it_was_found(learned: Learned, asked: _Asked) -> tuple[str, str]:
     if asked.n_nonzero is not None:
         return f"the dictionary is fitted to {asked.n_nonzero} codes per sample", ""
     advice = "to keep only the large codes, set n_nonzero_coefs"
+    if learned.method is None:
+        return "the dictionary has the lowest l1 norm that was found", advice
     if learned.method == GREEDY_PLANES:
         return "the codes depend on each other; the dictionary has the lowest l1 norm that was found", advice
     return "the dictionary is the likeliest one for such codes, not an exact answer", advice
@@ -351,7 +356,8 @@ def _with_context(verdict: Verdict, learned: Learned, gaps: float) -> Verdict:
     """With what a fixed number of codes leaves, and what was done about gaps."""
     finding = verdict.finding
     if learned.error is not None:
-        finding += f"; the codes that are kept leave an error of {100 * learned.error:.3g}% (relative RMSE)"
+        left = f"an error of {100 * learned.error:.3g}% (relative RMSE)" if learned.error > _NO_ERROR else "no error"
+        finding += f"; the codes that are kept leave {left}"
     if gaps > 0:
         what = "left out of the fit" if learned.error is not None else "filled with the mean of their row"
         finding += f"; {100 * gaps:.3g}% of the entries are missing and were {what}"
