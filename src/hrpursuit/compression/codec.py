@@ -14,6 +14,7 @@ from hrpursuit.compression.files.writer import Writer, split_rows
 from hrpursuit.compression.parameters import Amounts, check_settings, request_target
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.tables.columns import take_apart
+from hrpursuit.compression.tables.texts import numbers_alone
 
 
 def compress(
@@ -93,26 +94,31 @@ def compress(
     )
     chunk_rows = check_settings(effort, basis, chunk_rows)
     parts = take_apart(table)
-    target = request.target(parts.schema.columns, parts.columns)
+    target = request.target(parts.schema.columns, parts.columns, parts.schema.exact)
     coder = ChunkCoder(target, effort=effort, basis=basis)
     is_empty = not parts.columns or not parts.n_rows  # nothing for the coder to do
+    numbers = parts.columns if is_empty else numbers_alone(parts.columns, parts.schema.kinds)
     writer = Writer.beginning(
         parts.schema,
         target,
         fitting_chunk_rows(chunk_rows, len(parts.columns)),
-        b"" if is_empty else coder.prepare(parts.columns, parts.schema.limits),
+        b"" if is_empty else coder.prepare(numbers, parts.schema.limits),
     )
     chunks = list(split_rows(parts, writer.header.chunk_rows))
+    listed = [b""] * len(chunks)
     if is_empty:
         payloads = [Payload(b"")] * len(chunks)
     else:
-        columns = [chunk.columns for chunk in chunks]
+        columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
         coded = coder.encode_all(columns, progress)
-        errors = ColumnErrors(parts.columns) if target.kind == "relative_rmse" else None
+        errors = ColumnErrors(numbers) if target.kind == "relative_rmse" else None
         payloads = checked(ChunkReader(writer.header), target, parts.schema.limits, columns, coded, errors)
         if errors is not None:
             errors.warn(target.amount, parts.schema.columns)
-    body = [writer.chunk(chunk, one.data, one.is_plain) for chunk, one in zip(chunks, payloads, strict=True)]
+    body = [
+        writer.chunk(chunk, one.data, one.is_plain, texts)
+        for chunk, one, texts in zip(chunks, payloads, listed, strict=True)
+    ]
     return b"".join([writer.start, *body, writer.end()])
 
 

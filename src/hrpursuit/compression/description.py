@@ -116,9 +116,9 @@ def _described(decoder: Decoder, listing: Listing, n_bytes: int) -> Description:
     chunks = []
     for chunk, (member, frame) in zip(decoder.chunks, decoder._frames(), strict=True):
         mode, inside = decoder._reader_of(member.header).parts(frame)
-        for name, size in {**inside, "names and index": len(frame.labels)}.items():
+        for name, size in {**inside, "names and index": len(frame.labels), "texts": len(frame.texts)}.items():
             parts[name] = parts.get(name, 0) + size
-        parts["checksums and index"] += frame.n_bytes - len(frame.payload) - len(frame.labels)
+        parts["checksums and index"] += frame.n_bytes - len(frame.payload) - len(frame.labels) - len(frame.texts)
         chunks.append(ChunkDescription(chunk.n_rows, chunk.n_bytes, mode, chunk.first, chunk.last))
     rest = n_bytes - sum(parts.values())
     parts["damaged" if decoder.damage else "checksums and index"] = (

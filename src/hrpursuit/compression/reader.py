@@ -212,7 +212,7 @@ class Decoder:
             try:
                 labels = member.labels(frame)
                 room.take(self._n_bytes_of(frame) + bytes_of_texts(labels) + self._header.schema.n_bytes)
-                columns = self._columns(frame, member)
+                columns = self._columns(frame, member, room)
             except DamagedFile as error:
                 self._left_out(error)
                 continue
@@ -225,9 +225,10 @@ class Decoder:
         """Before anything is decoded."""
         Budget(self._limit).take(sum(map(self._n_bytes_of, chunks)))
 
-    def _columns(self, frame: Frame, member: Member) -> list[np.ndarray]:
+    def _columns(self, frame: Frame, member: Member, budget: Budget) -> list[np.ndarray]:
         self.n_decoded += 1
-        return self._reader_of(member.header).columns(frame)
+        columns = self._reader_of(member.header).columns(frame)
+        return self._header.schema.with_texts(columns, frame.texts, budget.take)
 
     def _reader_of(self, header: Header) -> ChunkReader:
         """What decodes the chunks of a header; kept until another one is asked for."""
@@ -326,7 +327,7 @@ class Decoder:
                 if not keep.any():
                     continue
                 budget.take(self._n_bytes_of(frame) + bytes_of_texts(here))
-                block = self._columns(frame, member)
+                block = self._columns(frame, member, budget)
             except DamagedFile as error:
                 self._left_out(error)
                 continue

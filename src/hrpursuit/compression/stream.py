@@ -248,38 +248,39 @@ class Encoder:
 
     def _encode(self, parts: list[Table], chunk_rows: int) -> bytes:
         chunk = _joined(parts)
+        columns, texts = chunk.numbers()
         start = b""
         if self._writer is None:
-            self._begin(chunk, chunk_rows)
+            self._begin(chunk, columns, chunk_rows)
             assert self._writer is not None
             start = self._writer.start
         payload = Payload(b"")
-        if chunk.columns:
-            payload = self._checked(chunk)
-        return start + self._writer.chunk(chunk, payload.data, payload.is_plain)
+        if columns:
+            payload = self._checked(chunk.schema, columns)
+        return start + self._writer.chunk(chunk, payload.data, payload.is_plain, texts)
 
-    def _checked(self, chunk: Table) -> Payload:
+    def _checked(self, schema: Schema, columns: list[np.ndarray]) -> Payload:
         """The readings of a chunk as bytes that were decoded. Columns that the RMSE leaves in error are named once."""
         assert self._coder is not None
         assert self._reader is not None
-        target, coded = self._coder.target, [self._coder.encode(chunk.columns)]
-        errors = ColumnErrors(chunk.columns) if target.kind == "relative_rmse" else None
-        [payload] = checked(self._reader, target, chunk.schema.limits, [chunk.columns], coded, errors)
+        target, coded = self._coder.target, [self._coder.encode(columns)]
+        errors = ColumnErrors(columns) if target.kind == "relative_rmse" else None
+        [payload] = checked(self._reader, target, schema.limits, [columns], coded, errors)
         if errors is not None:
-            self._warned |= errors.warn(target.amount, chunk.schema.columns, but=self._warned)
+            self._warned |= errors.warn(target.amount, schema.columns, but=self._warned)
         return payload
 
-    def _begin(self, chunk: Table, chunk_rows: int) -> None:
-        """Choose by the first chunk what is the same for all."""
-        self.target = self._target_for(chunk.schema, chunk.columns)
+    def _begin(self, chunk: Table, columns: list[np.ndarray], chunk_rows: int) -> None:
+        """Choose by the first chunk, whose texts are numbers in `columns`, what is the same for all."""
+        self.target = self._target_for(chunk.schema, columns)
         self._coder = ChunkCoder(self.target, effort=self._effort, basis=self._basis)
-        shared = self._coder.prepare(chunk.columns, chunk.schema.limits) if chunk.columns else b""
+        shared = self._coder.prepare(columns, chunk.schema.limits) if columns else b""
         self._writer = self._writer_for(chunk, self.target, chunk_rows, shared)
         self._reader = ChunkReader(self._writer.header)
 
     def _target_for(self, schema: Schema, columns: list[np.ndarray]) -> Target:
         if self._request is not None:
-            return self._request.target(schema.columns, columns)
+            return self._request.target(schema.columns, columns, schema.exact)
         assert self._ending is not None
         return self._ending.member.header.target
 
@@ -316,6 +317,11 @@ def _fitted(table: Table, schema: Schema, n_before: int) -> Table:
             name = place if schema.names is None else schema.names.values[place]
             raise ValueError(
                 f"column {name!r} was {first} in the first rows and is {kind} now; convert it: astype({first!r})."
+            )
+        if here.categories.get(place) != schema.categories.get(place):
+            raise ValueError(
+                f"column {schema.columns[place]!r} has other categories than in the first rows; give all of them from "
+                "the beginning: cat.set_categories."
             )
         columns.append(column.astype(first) if kind != first else column)
     return Table(schema, columns, _fitted_labels(table, schema, n_before), table.n_rows)
