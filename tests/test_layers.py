@@ -15,6 +15,7 @@ LAYERS = [
     ["compiled", "validation"],
     ["core", "files", "blas"],
     ["rows"],
+    ["tables"],
     ["schemes", "metrics", "progress"],
     ["datasets"],
     ["estimators"],

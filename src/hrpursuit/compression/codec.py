@@ -37,9 +37,10 @@ def compress(
 
     Parameters
     ----------
-    table : array-like or DataFrame of shape (n_rows, n_columns)
-        One time a row, one sensor a column: bool, whole numbers or floats up to 64 bits. NaN is a gap, and stays one.
-        Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well.
+    table : array-like, or DataFrame of pandas or polars, or table of Arrow, of shape (n_rows, n_columns)
+        One time per row, one sensor per column: bool, whole numbers or floats up to 64 bits. NaN is a gap, and stays
+        one. Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well, and
+        columns of texts, categories and times. Those and truth values are lossless, whatever the target.
     relative_rmse : float, default=None
         Relative RMSE over all readings of the columns that are not lossless, gaps and infinities not counted, as a
         fraction: 0.05 is 5%. Columns with small readings may be lost in it; a LostColumnsWarning
@@ -138,8 +139,8 @@ def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT) 
 
     Returns
     -------
-    table : ndarray or DataFrame
-        Whatever was compressed.
+    table : ndarray, or DataFrame of pandas or polars, or table of Arrow
+        Whatever was compressed; a DataFrame of pandas, with a warning, where the library is not installed.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"decompress takes bytes; got {type(data).__name__}. For a path or a file use Decoder.")

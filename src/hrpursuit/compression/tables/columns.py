@@ -29,6 +29,7 @@ from hrpursuit.compression.tables.labels import LabelKind, Labels, check_zone, l
 from hrpursuit.compression.tables.names import Names
 from hrpursuit.compression.tables.texts import Categories, from_numbers, to_numbers
 from hrpursuit.rows.optional import needed
+from hrpursuit.tables.arrow_frames import as_frame, as_given
 
 MAX_COLUMNS = 2**20
 MAX_DESCRIPTION = 2**26
@@ -157,7 +158,7 @@ class Schema:
         return kinds, categories
 
     def build(self, columns: list[np.ndarray], labels: Labels, n_rows: int) -> Any:
-        """A table of these columns: an array or a DataFrame."""
+        """A table of these columns: an array, a DataFrame, or a table of polars or Arrow if it was one."""
         same = len(set(self.kinds)) <= 1 and all(kind in NUMPY for kind in self.kinds)
         if self.names is None:
             dtype = columns[0].dtype if columns else np.dtype(self.kind_if_empty)
@@ -180,7 +181,7 @@ class Schema:
             frame = pandas.DataFrame(parts, index=index)
         frame.columns = self.names.index()
         frame.attrs = json.loads(json.dumps(self.attrs))
-        return frame
+        return as_given(frame)
 
 
 @dataclass(frozen=True)
@@ -204,7 +205,11 @@ class Table:
 
 
 def take_apart(table: Any) -> Table:
-    """Columns, labels and description of an array-like or a DataFrame. Raises ValueError at what cannot be stored."""
+    """Columns, labels and description of an array-like, or of a table of pandas, polars or Arrow.
+
+    Raises ValueError at what cannot be stored.
+    """
+    table = as_frame(table)
     pandas = sys.modules.get("pandas")  # whoever has a DataFrame has imported it
     if pandas is not None and isinstance(table, pandas.DataFrame):
         return _take_frame_apart(table)
