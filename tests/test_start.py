@@ -208,3 +208,11 @@ class TestNotice:
     def test_nothing_is_said_where_no_kernel_of_ours_is_compiled(self, tmp_path):
         code = f"{SPARSE}HRP(scheme='paper').fit(X); import numba; numba.njit(lambda x: x + 1)(1)"
         assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+
+
+def test_modules_are_there_after_importing_the_package():
+    code = "import hrpursuit; print(hrpursuit.datasets.make_sparse_coded.__name__, hrpursuit.metrics.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["make_sparse_coded", "hrpursuit.metrics"]
+    assert {"HRP", "datasets", "compression"} <= set(dir(hrpursuit))
+    assert not {"Any", "TYPE_CHECKING"} & set(dir(hrpursuit))

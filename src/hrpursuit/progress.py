@@ -64,6 +64,15 @@ class Bars:
             self._progress.remove_task(task)
 
     @contextmanager
+    def busy(self, name: str) -> Iterator[None]:
+        """A bar for work that does not say how far it has come."""
+        task = self._progress.add_task(name, total=None, unit="")
+        try:
+            yield
+        finally:
+            self._progress.remove_task(task)
+
+    @contextmanager
     def rows(self, name: str, total: int | None) -> Iterator[Callable[[int], None]]:
         """A bar for rows that are handled here; hands over what to call with the number that is done."""
         task = self._progress.add_task(name, total=total, unit="rows")

@@ -3,16 +3,18 @@
 import json
 import subprocess
 import sys
+import threading
 
 import numpy as np
 import pandas as pd
 import pytest
-from numpy.testing import assert_allclose
+from numpy.testing import assert_allclose, assert_array_equal
 
 from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.baselines import KSVD
 from hrpursuit.cli.main import run
 from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.estimators.learning import Task
 from hrpursuit.metrics import dictionary_error, masked_rmse
 from hrpursuit.rows import open_rows
 
@@ -72,6 +74,35 @@ def test_settings_reach_the_fit(tmp_path, capsys):
     )
     model = HRP.load(tmp_path / "m.npz")
     assert (model.n_nonzero_coefs, model.scheme, model.dictionary, model.n_init) == (2, "paper", "complete", 2)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv"])
+def test_several_runs_share_the_threads(tmp_path, monkeypatch, on_terminal, suffix):
+    dense = np.random.default_rng(0).laplace(size=(300, 8))
+    write(tmp_path / f"x.{suffix}", dense)
+    threads, task_run = set(), Task.run
+
+    def watched(*arguments):
+        threads.add(threading.current_thread())
+        return task_run(*arguments)
+
+    monkeypatch.setattr(Task, "run", watched)
+    command = ["fit", tmp_path / f"x.{suffix}", "-o", tmp_path / "m.npz", "--n-init", "4", "--seed", "0"]
+    code, shown = on_terminal(*command, "--jobs", "2")
+    assert code == 0
+    assert "4 runs, 2 threads" in shown
+    assert len(threads) == 2
+    assert threading.main_thread() not in threads
+    expected = HRP(n_init=4, random_state=0).fit(dense).components_
+    assert_array_equal(HRP.load(tmp_path / "m.npz").components_, expected)
+
+
+def test_runs_of_data_larger_than_memory_follow_each_other(tmp_path, monkeypatch):
+    write(tmp_path / "x.npy", np.random.default_rng(0).laplace(size=(300, 8)))
+    monkeypatch.setattr("hrpursuit.cli.data.os.sysconf", lambda name: 10)
+    command = ["fit", tmp_path / "x.npy", "-o", tmp_path / "m.npz", "--n-init", "3", "--jobs", "2", "--seed", "0"]
+    monkeypatch.setattr("hrpursuit.cli.data.in_memory", lambda rows: pytest.fail("was read as a whole"))
+    assert run([str(part) for part in command]) == 0
 
 
 def test_json_of_encode_and_decode(tmp_path, capsys):

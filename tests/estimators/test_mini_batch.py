@@ -444,7 +444,7 @@ class TestOddData:
         early[:, 3] = 0
         model = feed(MiniBatchHRP(dictionary="complete", random_state=0), early)
         assert np.isfinite(model.encoder_).all()
-        with pytest.raises(ValueError, match="always zero: 3"):
+        with pytest.raises(ValueError, match="always zero: 4"):
             clone(model).fit(early)
         assert dictionary_error(feed(model, X).components_, W) < 1e-9
 

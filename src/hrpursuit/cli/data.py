@@ -150,20 +150,38 @@ def load_any(path: Path) -> DictionaryEstimator:
     return kind.load(path)
 
 
-def loaded(rows: Rows) -> ArrayRows:
-    """Rows of a file in memory, for a fit that keeps something for each of them; refused where they are too many."""
-    n_bytes = 8 * (rows.n_samples or 0) * rows.n_features
+def memory_needed(rows: Rows) -> tuple[int, int | None]:
+    """Bytes that a fit of all rows in memory needs at most, and how many are free (None if the system does not say)."""
+    if rows.n_samples is None:
+        rows.n_samples = sum(len(block) for block in rows.blocks())
+    needed = 8 * _COPIES * rows.n_samples * rows.n_features
     try:
-        free = os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):  # not told by this system
-        free = None
-    if free is not None and _COPIES * n_bytes > free:
-        raise MemoryError(
-            f"{rows} has gaps, and learning from gaps takes about {_COPIES * n_bytes / 2**30:.1f} GiB of memory for "
-            f"it; {free / 2**30:.1f} GiB are free. Fill the gaps, or take fewer rows."
-        )
+        return needed, os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return needed, None
+
+
+def in_memory(rows: Rows) -> ArrayRows:
+    """Rows of a file, read as a whole."""
     X = np.concatenate([block.copy() for block in rows.blocks()])
     return ArrayRows(X, feature_names=getattr(rows, "feature_names", None))
+
+
+def loaded(rows: Rows) -> ArrayRows:
+    """Rows of a file in memory, for a fit that keeps something for each of them; refused where they are too many."""
+    needed, free = memory_needed(rows)
+    if free is not None and needed > free:
+        raise MemoryError(
+            f"{rows} has gaps, and learning from gaps takes about {needed / 2**30:.1f} GiB of memory for it; "
+            f"{free / 2**30:.1f} GiB are free. Fill the gaps, or take fewer rows."
+        )
+    return in_memory(rows)
+
+
+def loaded_if_small(rows: Rows) -> Rows:
+    """Rows of a file in memory where a fit of them fits there, so that its runs can share the cores."""
+    needed, free = memory_needed(rows)
+    return in_memory(rows) if free is not None and needed <= free else rows
 
 
 @contextmanager

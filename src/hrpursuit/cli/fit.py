@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
-from hrpursuit.cli.data import connected, loaded, open_samples, reading_options
+from hrpursuit.cli.data import connected, loaded, loaded_if_small, open_samples, reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.options import table_options
 from hrpursuit.cli.report import json_option, print_json
@@ -54,7 +54,7 @@ from hrpursuit.rows.source import GapsError
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Threads, where they help (n_jobs of HRP).",
+    help="Threads; the runs of --n-init share them where the data fits in memory.",
 )
 @json_option
 def fit(
@@ -100,10 +100,16 @@ def fit(
         caught = stack.enter_context(warnings.catch_warnings(record=True))
         warnings.simplefilter("always", ConvergenceWarning)
         start = time.perf_counter()
+        if n_init > 1 and (jobs or 1) > 1 and scheduler is None:
+            rows = loaded_if_small(rows)
+        together = n_init > 1 and (jobs or 1) > 1 and isinstance(rows, ArrayRows)
+        if together:  # a callback is told of one run at a time
+            stack.enter_context(bars.busy(f"{n_init} runs, {jobs} threads"))
         model = HRP(
             n_nonzero_coefs=n_nonzero, scheme=scheme, dictionary=dictionary, n_init=n_init, max_iter=max_iter, tol=tol
         )
-        model.set_params(fit_intercept=fit_intercept, random_state=seed, n_jobs=jobs, callback=bars.callback)
+        model.set_params(fit_intercept=fit_intercept, random_state=seed, n_jobs=jobs)
+        model.set_params(callback=None if together else bars.callback)
         try:
             model.fit(rows)
         except GapsError:

@@ -16,6 +16,9 @@ _SHARES: dict[np.dtype[Any], float] = {
 }
 _MOST_DECIMALS = 9
 _PROBE = 256  # values that are looked at before all of them
+#: Spacing of decimals, relative to the typical rms of a row, from which on it is their own and not that of float16,
+#: whose values lie at most 2^-10 of their magnitude apart.
+_WIDE = 2.0**-8
 _COARSEST = 0.3  # a zero level above this share of the rms of a row says nothing
 
 
@@ -43,8 +46,9 @@ class ZeroLevel:
 def zero_levels(X: NDArray[Any], units: NDArray[Any] | None = None) -> tuple[ZeroLevel, ...]:
     """Zero levels of data, finest first; with `units` (one per feature) of the data divided by them.
 
-    The first follows from the narrowest float format that holds X without loss. Where X is rounded to decimals there is
-    a second, from their spacing h: rounding adds an error of standard deviation h / sqrt(12) to a code, whatever the
+    The first follows from the narrowest float format that holds X without loss, unless X holds decimals or whole
+    numbers so coarse that it means nothing if they fit into a narrow one. Where X is rounded to decimals there is a
+    second, from their spacing h: rounding adds an error of standard deviation h / sqrt(12) to a code, whatever the
     atom, and six of these bound all codes of a working sample. The first still counts: whole numbers may be exact.
     """
     scaled = X if units is None else X / units
@@ -55,9 +59,10 @@ def zero_levels(X: NDArray[Any], units: NDArray[Any] | None = None) -> tuple[Zer
     middle = np.partition(squares, len(squares) // 2)[len(squares) // 2]
     typical = float(np.sqrt(middle / X.shape[1]))  # the median, in effect: a few huge rows do not decide
     flat = np.ravel(X)
-    share = _SHARES[_narrowest(flat)]
-    levels = [ZeroLevel(share * typical, share)]
     spacing = _decimal_spacing(flat) if units is None else _largest_spacing(X, units)
+    is_coarse = spacing is not None and spacing > _WIDE * typical
+    share = _SHARES[flat.dtype if is_coarse else _narrowest(flat)]
+    levels = [ZeroLevel(share * typical, share)]
     if spacing is not None:
         coarse = 6 * spacing / np.sqrt(12)
         if levels[0].floor < coarse < _COARSEST * typical:

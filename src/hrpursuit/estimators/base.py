@@ -105,14 +105,16 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             Samples, one per row.
         out : path-like or None, default=None
             File to write the codes to, block by block: `.npy`, `.csv`, `.parquet`, `.h5`, `.hdf5` or `.zarr`. It
-            appears when it is complete.
+            appears when it is complete, and then replaces a file of that name; it cannot be the file that is read.
 
         Returns
         -------
         codes : array of shape (n_samples, n_atoms)
             If the dictionary is square, codes are `X @ encoder_`, in estimators with an intercept
-            `(X - intercept_) @ encoder_`. With `n_nonzero_coefs`, only so many per sample are nonzero: the largest, or
-            in a complete dictionary those that `HRP` finds by least squares and exchange of atoms. `HRP` fits the codes
+            `(X - intercept_) @ encoder_`: codes of exactly sparse samples that should be zero are rounding errors, and
+            at most `certificate_.zero_level` where the dictionary is orthogonal. With `n_nonzero_coefs`, at most this
+            many codes of each sample are nonzero: the largest, or in a complete dictionary those that `HRP` finds by
+            least squares and exchange of atoms. `HRP` fits the codes
             of samples with gaps (NaN) to their observed entries; without `n_nonzero_coefs` it fills each gap with the
             mean of its row.
 
@@ -289,6 +291,7 @@ class SquareDictionary(DictionaryEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
+            Samples without gaps: a code that is not known cannot be checked.
 
         Returns
         -------

@@ -60,9 +60,9 @@ def check_observed(X: Array, dictionary: str, names: Sequence[str] | np.ndarray 
     if len(blank) == X.shape[1]:
         raise ValueError("all entries of X are NaN; there is nothing to learn from.")
     if len(blank) and dictionary == "complete" and not free:
-        label = (lambda i: repr(str(names[i]))) if names is not None else str
+        label = (lambda i: repr(str(names[i]))) if names is not None else (lambda i: str(i + 1))
         raise ValueError(
-            f'dictionary="complete" needs features that are observed somewhere; features without any entry but NaN: '
+            f'dictionary="complete" needs features that are observed somewhere; columns without any entry but NaN: '
             f'{_list(blank, label)}. Remove them, or use dictionary="orthogonal" or n_nonzero_coefs, which allow them.'
         )
 
@@ -107,7 +107,7 @@ def check_full_rank(
     not. The sample only tells which of these are constant.
     """
     scale = np.sqrt(np.diag(G))
-    label = (lambda i: repr(str(names[i]))) if names is not None else str
+    label = (lambda i: repr(str(names[i]))) if names is not None else (lambda i: str(i + 1))
     dead = np.flatnonzero(scale == 0)
     if len(dead):
         _raise_rank(f"{dead_means}: {_list(dead, label)}")
@@ -131,6 +131,6 @@ def _list(indices: Sequence[int] | np.ndarray, label: Callable[[int], str]) -> s
 
 def _raise_rank(what: str) -> None:
     raise ValueError(
-        f'dictionary="complete" needs features that are linearly independent over the samples. Features {what}. '
+        f'dictionary="complete" needs features that are linearly independent over the samples. Columns {what}. '
         'Remove or combine them, or use dictionary="orthogonal" or n_nonzero_coefs, which allow them.'
     )

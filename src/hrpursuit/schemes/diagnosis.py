@@ -32,9 +32,10 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
         components = trial.dictionary(found.components)[0]
         defect = np.abs(components @ components.T - np.eye(len(components))).max()
         if complete and not sample.complete and defect < _ORTHONORMAL:
-            B, certificate = sample.settle(sample.start(polar(components)))
-            if offset == sample.offset and certificate:
-                return B, None  # atoms of very different strength, which whitening makes equal
+            start = sample.start(polar(components))
+            for B in (sample.settle(start)[0], start):  # the polish may lose an atom that is very weak
+                if offset == sample.offset and sample.check(B):
+                    return B, None  # atoms of very different strength, which whitening makes equal
             complete = False
         if complete > sample.complete or offset > sample.offset:
             return None, _advice(complete > sample.complete, offset > sample.offset)
