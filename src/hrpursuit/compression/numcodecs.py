@@ -9,6 +9,7 @@ from numcodecs.abc import Codec
 from numcodecs.compat import ensure_bytes, ndarray_copy
 
 from hrpursuit.compression.codec import compress, decompress
+from hrpursuit.compression.decoding import LIMIT
 from hrpursuit.compression.parameters import check_settings, request_target
 
 NAME = "hrpursuit"
@@ -46,9 +47,8 @@ def _columns(shape: tuple[int, ...]) -> list[int]:
 
 def unpack(data: bytes, n_bytes: int | None = None) -> np.ndarray:
     """The numbers, one after the other. A chunk that is to have `n_bytes` bytes can claim no more memory than that."""
-    limits = {} if n_bytes is None else {"limit": n_bytes + (1 << 20)}
     with _LOCK:
-        table = decompress(data, **limits)
+        table = decompress(data, limit=LIMIT if n_bytes is None else n_bytes + (1 << 20))
     if not isinstance(table, np.ndarray):
         raise ValueError("the chunk holds a table with names, and no array.")
     return table.reshape(-1)
