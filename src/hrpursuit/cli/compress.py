@@ -9,7 +9,7 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import BOUNDS, HRP, SHARES, Share, table_options, text_option
+from hrpursuit.cli.options import BOUNDS, HRP, SHARES, Share, jobs_option, table_options, text_option
 from hrpursuit.cli.report import json_option, print_json, print_table
 from hrpursuit.compression import Decoder, Encoder
 from hrpursuit.compression import compress as compress_table
@@ -52,6 +52,7 @@ _ROWS_AT_ONCE = 1000  # of a stream, for the bar to move
               help="Rows that are decoded together; if not given, as many as have a million readings.")  # fmt: skip
 @click.option("--stream", is_flag=True, help="Chunk by chunk with little memory, whatever the size of DATA.")
 @text_option
+@jobs_option
 @table_options
 @json_option
 def compress(
@@ -67,6 +68,7 @@ def compress(
     basis: str,
     chunk_rows: int | None,
     stream: bool,
+    jobs: int,
     texts: tuple[str, ...],
     reading: dict[str, Any],
     as_json: bool,
@@ -87,7 +89,7 @@ def compress(
     asked = {"--rmse": rmse, "--max-error": max_error, "--relative-error": relative_error, "--n-nonzero": n_nonzero,
              "--lossless": lossless or None}  # fmt: skip
     target = _target(asked, lossless_columns)
-    settings: dict[str, Any] = {**target, "effort": effort, "basis": basis, "chunk_rows": chunk_rows}
+    settings: dict[str, Any] = {**target, "effort": effort, "basis": basis, "chunk_rows": chunk_rows, "n_jobs": jobs}
     start = time.perf_counter()
     with (
         opened(data, **reading, texts=texts, keep_text=lossless) as table,
@@ -105,7 +107,7 @@ def compress(
         seconds = time.perf_counter() - start
         is_all = isinstance(table, CSVTable) and not table.is_part and not reading["comment"]
         path = table.path if lossless and is_all and isinstance(table, CSVTable) else None
-        found, difference = _measured(pieces, temporary, table.name, bars, path)
+        found, difference = _measured(pieces, temporary, table.name, bars, path, jobs)
         n_bytes = {"in": table.n_bytes, "out": temporary.stat().st_size}
     if difference is not None:
         click.echo(f"note: every number is kept, but not the text of {table.name}: {difference}", err=True)
@@ -136,11 +138,16 @@ def _stream(table: TableFile, temporary: Path, settings: dict[str, Any], bars: B
         file.write(encoder.finish())
 
 
-def _measured(pieces: Any, compressed: Path, name: str, bars: Bars, text: Path | None) -> tuple[Agreement, str | None]:
+def _measured(
+    pieces: Any, compressed: Path, name: str, bars: Bars, text: Path | None, jobs: int
+) -> tuple[Agreement, str | None]:
     """Decode what was written and compare it: the figures are of the file, not of the intention. With the path of a
     text also whether it would be written again as it was; if not, where.
     """
-    with Decoder(compressed, limit=None) as decoder, bars.rows("decode and compare", decoder.n_rows) as show:
+    with (
+        Decoder(compressed, limit=None, n_jobs=jobs) as decoder,
+        bars.rows("decode and compare", decoder.n_rows) as show,
+    ):
         names = None if decoder.columns is None else [str(column) for column in decoder.columns]
         again = None if text is None else TextComparison(text, names, decoder.attrs, decoder.n_columns)
 

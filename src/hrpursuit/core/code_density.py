@@ -142,7 +142,7 @@ def fit_fixed_support(X: Array, S: Array, components: Array, n_nonzero: int) -> 
     """Moments of codes S with `n_nonzero` nonzeros per row, and of what they leave of the rows X (NaN: a gap)."""
     observed = ~np.isnan(X)
     residual = np.where(observed, X - S @ components, 0.0)
-    energy = float(np.square(X[observed]).mean()) if observed.any() else 0.0
+    energy = (float(np.square(X[observed]).mean()) if observed.any() else 0.0) or 1.0  # of nothing but zeros: any unit
     used = S != 0
     free = float(np.sum(observed) - np.sum(used))
     least = max(np.finfo(np.float64).eps ** 2 * energy, np.finfo(np.float64).tiny)

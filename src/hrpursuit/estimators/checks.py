@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
+from hrpursuit.core.evaluate import gram, mean
 from hrpursuit.core.manifolds import polar
-from hrpursuit.core.protocols import Array
-from hrpursuit.rows import ArrayRows, survey
+from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.rows import ArrayRows, MappedRows, survey
 from hrpursuit.rows.memory import as_plain
 from hrpursuit.rows.source import DataError
 from hrpursuit.rows.survey import LIMITS
@@ -20,6 +21,7 @@ LATER: dict[str, Any] = {
     "dtype": FLOATS, "ensure_all_finite": False, "ensure_min_samples": 0, "ensure_min_features": 0,
 }  # fmt: skip
 _SHOWN = 8
+_ROUNDING = 1e-20  # share of its square that a constant feature leaves when its mean is taken off
 
 
 def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
@@ -122,6 +124,16 @@ def check_full_rank(
         if len(constant) > 1:
             what += f" (constant: {_list(constant, label)})"
         _raise_rank(what)
+
+
+def check_independent(rows: Rows, sample: Array, *, offset: bool) -> None:
+    """`check_full_rank` for rows, less their mean where an offset is learned."""
+    G = gram(rows)
+    if offset:
+        centred = gram(MappedRows(rows, None, mean(rows)))
+        varies = np.diag(centred) > _ROUNDING * np.diag(G)
+        G = centred * np.outer(varies, varies)
+    check_full_rank(G, sample, rows.feature_names, "constant" if offset else "always zero")
 
 
 def _list(indices: Sequence[int] | np.ndarray, label: Callable[[int], str]) -> str:

@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.core.atom_order import canonical_order, ordering_sample
 from hrpursuit.core.certificate import Certificate
-from hrpursuit.core.code_density import CodeDensities, FixedSupport, fit_fixed_support
-from hrpursuit.core.evaluate import gram, mean
+from hrpursuit.core.code_density import CodeDensities, FixedSupport
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, observed_means
 from hrpursuit.core.options import HRPOptions
@@ -23,7 +22,7 @@ from hrpursuit.estimators.base import Coder
 from hrpursuit.estimators.checks import (
     check_dict_init,
     check_enough_samples,
-    check_full_rank,
+    check_independent,
     check_n_nonzero,
     check_observed,
     check_scale,
@@ -35,13 +34,6 @@ from hrpursuit.rows import ArrayRows, MappedRows
 from hrpursuit.schemes.stages import Stage
 from hrpursuit.schemes.verdict import Verdict, judge
 from hrpursuit.validation import Interval, StrOptions, fit_context
-
-_ROUNDING = 1e-20  # share of its square that a constant feature leaves when its mean is taken off
-
-
-def centred_codes_block(X: Array, intercept: Array, *args: Any) -> Array:
-    """Codes of the rows less an offset."""
-    return gap_codes_block(X - intercept, *args)
 
 
 class HRP(LikelihoodMixin):
@@ -188,6 +180,7 @@ class HRP(LikelihoodMixin):
     """
 
     _takes_gaps = True
+    _density: CodeDensities | FixedSupport
     _saved: ClassVar[dict[str, Any]] = {
         "intercept_": Annotated[NDArray[np.floating], "n_features_in_"],
         "n_iter_": int,
@@ -303,13 +296,7 @@ class HRP(LikelihoodMixin):
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
         complete = self.dictionary == "complete"
         if complete and not self._has_free_atoms:
-            G = gram(rows)
-            if self.fit_intercept:
-                centred = gram(MappedRows(rows, None, mean(rows)))
-                varies = np.diag(centred) > _ROUNDING * np.diag(G)
-                G = centred * np.outer(varies, varies)
-            dead = "constant" if self.fit_intercept else "always zero"
-            check_full_rank(G, sample, rows.feature_names, dead)
+            check_independent(rows, sample, offset=self.fit_intercept)
         task = Task(
             rows=rows,
             sample=sample,
@@ -377,28 +364,14 @@ class HRP(LikelihoodMixin):
     def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
         encoder = self.encoder_.astype(dtype, copy=False)
         refit = self.components_ if self.dictionary == "complete" else None
-        args = (encoder, self.components_, self.n_nonzero_coefs, None, refit)
-        if not self.intercept_.any():
-            return gap_codes_block, args
-        return centred_codes_block, (self.intercept_.astype(dtype, copy=False), *args)
+        return gap_codes_block, (encoder, self.components_, self.n_nonzero_coefs, None, refit)
 
-    def _support_density(self, X: Array) -> FixedSupport:
-        """The model of rows, less their offset, with a fixed number of codes."""
-        assert self.n_nonzero_coefs is not None
-        components, encoder = (np.asarray(item, dtype=np.float64) for item in (self.components_, self.encoder_))
-        return fit_fixed_support(X, self._codes(X, components, encoder), components, self.n_nonzero_coefs)
+    def _density_of_codes(self) -> CodeDensities | FixedSupport:
+        return self._density
 
     def _filled(self, X: Array, components: Array, encoder: Array) -> Array:
         """The rows with their reconstruction in the gaps."""
         return np.where(np.isnan(X), self._codes(X, components, encoder) @ components, X)
-
-    def _codes(self, X: Array, components: Array, encoder: Array) -> Array:
-        refit = components if self.dictionary == "complete" else None
-        return gap_codes_block(X, encoder, components, self.n_nonzero_coefs, None, refit)
-
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = super().__repr__(N_CHAR_MAX)
-        return f"{shown}\n# {self.verdict_}" if hasattr(self, "verdict_") else shown
 
     def _announcer(self) -> Callable[[object], None] | None:
         if not self.verbose:

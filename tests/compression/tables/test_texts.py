@@ -11,7 +11,7 @@ from hrpursuit.compression import DamagedFile, Decoder, Encoder, LimitExceeded, 
 from hrpursuit.compression.errors import damage
 from hrpursuit.compression.files.frame import Frame
 from hrpursuit.compression.files.header import Header
-from hrpursuit.compression.files.layout import Cursor, shorter, varint
+from hrpursuit.compression.layout import Cursor, shorter, varint
 from hrpursuit.compression.tables.dtypes import kinds_to_bytes, read_kinds
 from hrpursuit.compression.tables.texts import MAX_TEXTS, Categories, from_numbers, to_numbers
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.compression.errors import damage
-from hrpursuit.compression.files.layout import Cursor, shorter, text, unpacked
+from hrpursuit.compression.layout import Cursor, shorter, text, unpacked
 from hrpursuit.compression.tables.dtypes import (
     CATEGORY,
     NUMPY,

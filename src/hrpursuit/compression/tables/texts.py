@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile, damage
-from hrpursuit.compression.files.layout import Cursor, shorter, unpacked, varint, varints
+from hrpursuit.compression.layout import Cursor, shorter, unpacked, varint, varints
 from hrpursuit.compression.tables.dtypes import TEXT
 from hrpursuit.compression.tables.labels import LabelKind, labels_of
 from hrpursuit.rows.optional import needed
