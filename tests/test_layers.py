@@ -20,7 +20,7 @@ LAYERS = [
     ["estimators"],
     ["baselines"],
     ["compression", "denoising", "rivals"],
-    ["reports"],
+    ["live", "reports"],
     ["versions", "plots"],
     ["experiments"],
     ["cli"],
