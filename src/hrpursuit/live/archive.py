@@ -1,0 +1,6 @@
+"""EMPTY FOR NOW"""
+
+
+class Archive:
+    def __init__(self, *a):
+        raise OSError("no recorder yet")

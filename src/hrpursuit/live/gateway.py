@@ -1,0 +1,301 @@
+"""The data centre: collects readings from topics, assembles time slots, and publishes one message for each."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from hrpursuit.live.archive import Archive
+from hrpursuit.live.encoder import LiveEncoder
+from hrpursuit.live.figures import Figures, Happenings
+from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic
+from hrpursuit.live.readings import BadReading, SensorNames, read_payload
+from hrpursuit.live.slots import SECOND, Clock, SlotAssembler, SlotRow
+
+_QUIET = 60.0  # seconds without a reading before that is said
+_BEHIND = 5  # slots that the gateway may be late before it says so
+_BETWEEN_REQUESTS = 1.0  # seconds between keyframes that are sent on request
+_LAST_WORDS = 5.0  # seconds at a stop for what has not been sent
+REQUEST = "keyframe"  # last level of the topic on which a controller asks for one
+_WORDS = {
+    "new": "sensor {} is new: a keyframe follows",
+    "silent": "sensor {} is silent",
+    "back": "sensor {} is back",
+    "vanished": "sensor {} has been silent for so long that it is left out: a keyframe follows",
+}
+
+
+@dataclass(frozen=True)
+class GatewaySettings:
+    """What a gateway does.
+
+    Attributes
+    ----------
+    topics : tuple of str
+        Filters of the topics with readings.
+    to : str
+        Topic of the messages.
+    slot, wait : int
+        Length of a time slot, and how long after its end readings are waited for, in nanoseconds.
+    target : dict
+        One of `max_error`, `lossless` and `n_nonzero_coefs`, as for LiveEncoder.
+    field, time_field : str or None
+        Where value and time are, if readings are JSON.
+    qos : int
+        Of subscriptions and messages.
+    keyframe_every, slots_per_message, key
+        As for LiveEncoder.
+    archive : Path or None
+        File for what was sent.
+    most_waiting : int
+        Slots that are kept while the broker is away.
+    forget_after : int
+        Slots without a reading after which a sensor is left out.
+    name : str
+        Identity at the broker.
+    """
+
+    topics: tuple[str, ...]
+    to: str
+    slot: int = SECOND
+    wait: int = 0
+    target: dict[str, Any] = field(default_factory=lambda: {"lossless": True})
+    field: str | None = None
+    time_field: str | None = None
+    qos: int = 1
+    keyframe_every: int = 250
+    slots_per_message: int = 1
+    key: bytes | None = None
+    archive: Path | None = None
+    most_waiting: int = 3600
+    forget_after: int = 600
+    name: str = "hrpursuit-gateway"
+
+    def __post_init__(self) -> None:
+        for topic in self.topics:
+            check_topic(topic, wildcards=True)
+        check_topic(self.to, wildcards=False)
+        LiveEncoder(["any"], **self._encoder(all_columns=False))
+
+    def _encoder(self, *, all_columns: bool = True) -> dict[str, Any]:
+        target = self.target
+        if not all_columns and isinstance(target.get("max_error"), dict):
+            target = {"max_error": 1.0}  # by column, and these are not known yet
+        several = {"keyframe_every": self.keyframe_every, "slots_per_message": self.slots_per_message, "key": self.key}
+        return {**target, **several}
+
+    def encoder(self, columns: tuple[str, ...], stream: int | None = None) -> LiveEncoder:
+        return LiveEncoder(columns, **self._encoder(), stream=stream)
+
+
+class Gateway:
+    """Runs until it is told to stop.
+
+    Parameters
+    ----------
+    settings : GatewaySettings
+    connection : Connection
+    clock : Clock, default=None
+        None: the system clock.
+    shown : callable, default=None
+        Called with each SlotRow before it is sent, as by a page on the same machine, which shows the true readings.
+    """
+
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        connection: Connection,
+        *,
+        clock: Clock | None = None,
+        shown: Callable[[SlotRow], None] | None = None,
+    ) -> None:
+        self.settings = settings
+        self.clock = clock or Clock()
+        self.figures = Figures("gateway")
+        self.happenings = Happenings("gateway", lambda: self.clock.now() / SECOND)
+        self.encoder: LiveEncoder | None = None
+        self._shown = shown
+        self._names = SensorNames(settings.topics)
+        self._slots = SlotAssembler(settings.slot, wait=settings.wait, forget_after=settings.forget_after)
+        self._waiting: deque[SlotRow] = deque()
+        self._archive = Archive(settings.archive, self.happenings) if settings.archive else None
+        self._asked = -_BETWEEN_REQUESTS
+        self._heard = time.monotonic()
+        self._last_time = -(2**63)
+        self._link = Link(
+            connection,
+            subscriptions=dict.fromkeys(settings.topics, settings.qos) | {f"{settings.to}/{REQUEST}": 0},
+            handle=self._handle,
+            next_message=self._next_message,
+            name=settings.name,
+            # readings that were kept would come in a burst: without a time of their own they were of the wrong slot
+            keep_session=settings.qos > 0 and settings.time_field is not None,
+            figures=self.figures,
+            happenings=self.happenings,
+            connected=self._connected,
+        )
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set: then the last slot is sent and the archive closed."""
+        connected = asyncio.create_task(self._link.run())
+        ticking = asyncio.create_task(self._tick())
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([connected, ticking, stopping], return_when=asyncio.FIRST_COMPLETED)
+            ticking.cancel()
+            for task in (connected, ticking):
+                if task.done():
+                    task.result()  # raises what went wrong
+            await self._send_the_rest()
+        finally:
+            for task in (connected, ticking, stopping):
+                task.cancel()
+            await asyncio.gather(connected, ticking, stopping, return_exceptions=True)
+            if self._archive is not None:
+                self._archive.close()
+        self.happenings.say(
+            f"stopped: {self.figures.get('slots_total'):.0f} slots in {self.figures.get('bytes_total'):.0f} bytes sent"
+        )
+
+    async def _send_the_rest(self) -> None:
+        self._take(self._slots.finish())
+        self._link.wake()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._link.emptied(), _LAST_WORDS)
+        if self._waiting:
+            n = len(self._waiting)
+            text = f"{n} slots could not be sent before the stop; the broker was away"
+            self.happenings.say(text, level=logging.WARNING)
+
+    async def _tick(self) -> None:
+        while True:
+            due = self._slots.due()
+            seconds = 1.0 if due is None else self.clock.seconds_until(due)
+            await asyncio.sleep(min(max(seconds, 0.001), 1.0))
+            self._follow_clock()
+            now = self.clock.now()
+            self._take(self._slots.close(now))
+            self._say_what_is_wrong(now)
+
+    def _follow_clock(self) -> None:
+        jump = self.clock.jump()
+        if not jump:
+            return
+        self.figures.count("clock_jumps_total")
+        text = f"the system clock has jumped by {jump / SECOND:+.1f} s: the open slot is sent, slots go on from there"
+        self.happenings.say(text, level=logging.WARNING)
+        self._take(self._slots.finish())
+
+    def _say_what_is_wrong(self, now: int) -> None:
+        quiet = time.monotonic() - self._heard
+        if quiet > _QUIET and self._link.is_connected:
+            self.happenings.repeat("quiet", f"no reading on {', '.join(self.settings.topics)} for {quiet:.0f} s")
+        n_waiting = len(self._waiting)
+        if self._link.is_connected and n_waiting > _BEHIND:
+            mean = self.figures.quantile("codec_seconds", 0.5)
+            slot = self.settings.slot / SECOND / self.clock.speed
+            self.happenings.repeat(
+                "behind",
+                f"the slot rate cannot be kept: {n_waiting} slots of {slot:g} s wait, {len(self._slots.columns)} sensors "
+                f"take {1000 * mean:.1f} ms to encode; give a longer --slot",
+            )
+        self.figures.set("slots_waiting", n_waiting)
+
+    def _connected(self) -> None:
+        self._heard = time.monotonic()
+        if self.encoder is not None:
+            self.encoder.request_keyframe()
+
+    def _handle(self, topic: str, payload: bytes) -> None:
+        if topic == f"{self.settings.to}/{REQUEST}":
+            self._requested()
+            return
+        sensor = self._names(topic)
+        if sensor is None:
+            return
+        self._heard = time.monotonic()
+        self.figures.count("readings_total")
+        now = self.clock.now()
+        try:
+            value, moment = read_payload(payload, self.settings.field, self.settings.time_field)
+        except BadReading as error:
+            self.figures.count("readings_bad_total")
+            self.happenings.repeat("bad", f"a payload on {topic} is no number, and counts as a gap: {error}")
+            return
+        kept = self._slots.add(sensor, value, now if moment is None else moment, now)
+        if kept == "late":
+            self.figures.count("readings_late_total")
+        elif kept == "early":
+            self.figures.count("readings_bad_total")
+            self.happenings.repeat("early", f"a reading on {topic} has a time more than a slot ahead; it is left out")
+        elif kept == "full":
+            self.figures.count("readings_refused_total")
+            self.happenings.repeat("full", f"sensor {sensor} is refused: there are too many sensors")
+
+    def _requested(self) -> None:
+        now = time.monotonic()
+        if self.encoder is not None and now - self._asked >= _BETWEEN_REQUESTS:
+            self._asked = now
+            self.encoder.request_keyframe()
+            self.figures.count("keyframe_requests_total")
+            self.happenings.say("a keyframe was asked for")
+
+    def _take(self, rows: list[SlotRow]) -> None:
+        for kind, sensor in self._slots.changes:
+            level = logging.WARNING if kind in ("silent", "vanished") else logging.INFO
+            self.happenings.say(_WORDS[kind].format(sensor), level=level)
+        self._slots.changes.clear()
+        for row in rows:
+            if not row.columns:
+                continue
+            if self._shown is not None:
+                self._shown(row)
+            if len(self._waiting) >= self.settings.most_waiting:
+                self._waiting.popleft()
+                self.figures.count("slots_dropped_total")
+                self.happenings.repeat("full", f"{self.settings.most_waiting} slots wait: the oldest are dropped")
+            self._waiting.append(row)
+        if rows:
+            self.figures.set("sensors", len(self._slots.columns))
+            self._link.wake()
+
+    def _next_message(self) -> Outgoing | None:
+        start = time.perf_counter()
+        message = self._encoded()
+        if message is None:
+            return None
+        self.figures.observe("codec_seconds", time.perf_counter() - start)
+        self.figures.count("messages_total")
+        self.figures.count("bytes_total", len(message))
+        if self._archive is not None:
+            self._archive.message(message)
+        return Outgoing(self.settings.to, message, self.settings.qos)
+
+    def _encoded(self) -> bytes | None:
+        """The next message of the slots that wait."""
+        while self._waiting:
+            row = self._waiting[0]
+            if self.encoder is None:
+                self.encoder = self.settings.encoder(row.columns)
+            elif row.time <= self._last_time or row.columns != self.encoder.columns:
+                message = self.encoder.flush()
+                if message is not None:
+                    return message
+                if row.time <= self._last_time:  # the clock went back: times of a stream only rise
+                    self.encoder = self.settings.encoder(row.columns, self.encoder.stream + 1)
+                else:
+                    self.encoder.change_columns(row.columns)
+            keyframes = self.encoder.n_keyframes
+            self._waiting.popleft()
+            self._last_time = row.time
+            message = self.encoder.encode(row.values, row.time)
+            self.figures.count("slots_total")
+            self.figures.count("keyframes_total", self.encoder.n_keyframes - keyframes)
+            if message is not None:
+                return message
+        return None

@@ -1,0 +1,84 @@
+"""Gateway and controller as processes: until a signal asks them to stop."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack, suppress
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.live.controller import Controller, ControllerSettings
+from hrpursuit.live.decoder import LiveDecoder
+from hrpursuit.live.encoder import LiveEncoder
+from hrpursuit.live.gateway import Gateway, GatewaySettings
+from hrpursuit.live.mqtt import Connection
+from hrpursuit.live.page import History, Server
+
+Place = tuple[str, int]
+
+
+def run_gateway(settings: GatewaySettings, connection: Connection, metrics: Place | None, token: str | None) -> None:
+    """Until SIGTERM or Ctrl-C."""
+
+    async def role(stop: asyncio.Event) -> None:
+        gateway = Gateway(settings, connection)
+        async with AsyncExitStack() as stack:
+            if metrics is not None:
+                server = await stack.enter_async_context(Server(metrics, [gateway.figures], token=token))
+                gateway.happenings.say(f"metrics at {server.address}metrics")
+            await gateway.run(stop)
+
+    run_until_stopped(role)
+
+
+def run_controller(settings: ControllerSettings, connection: Connection, page: Place | None, token: str | None) -> None:
+    """Until SIGTERM or Ctrl-C."""
+
+    async def role(stop: asyncio.Event) -> None:
+        controller, history = controller_with_history(settings, connection)
+        async with AsyncExitStack() as stack:
+            if page is not None:
+                server = await stack.enter_async_context(Server(page, [controller.figures], history, token))
+                controller.happenings.say(f"page at {server.address}")
+            await controller.run(stop)
+
+    run_until_stopped(role)
+
+
+def controller_with_history(settings: ControllerSettings, connection: Connection) -> tuple[Controller, History]:
+    """A controller, and what its page shows."""
+    controller = Controller(settings, connection, shown=lambda slot, n_bytes: history.add(slot, n_bytes))
+    history = History(
+        settings.source,
+        controller.figures,
+        [controller.happenings],
+        controller.clock,
+        components=lambda: controller.decoder.components,
+    )
+    return controller, history
+
+
+def run_until_stopped(role: Any) -> None:
+    """Run `role(stop)` and set the event `stop` on SIGTERM, SIGINT or SIGHUP."""
+    compile_codec()
+    asyncio.run(_with_signals(role))
+
+
+async def _with_signals(role: Any) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError, RuntimeError):  # Windows; not the main thread
+            loop.add_signal_handler(getattr(signal, name), stop.set)
+    work: Coroutine[Any, Any, None] = role(stop)
+    await work
+
+
+def compile_codec() -> None:
+    """Encode and decode something small: the first call compiles for seconds, in which a role would be deaf."""
+    encoder, decoder = LiveEncoder(["a", "b"], max_error=1.0), LiveDecoder()
+    for moment in range(3):
+        message = encoder.encode(np.array([moment, np.nan]), moment)
+        if message is not None:
+            decoder.decode(message)
