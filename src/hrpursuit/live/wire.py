@@ -54,6 +54,30 @@ def is_tag(given: bytes, message: bytes, stream: int, sequence: int, key: bytes)
     return hmac.compare_digest(given, tag(message, stream, sequence, key))
 
 
+@dataclass(frozen=True)
+class Sealed:
+    """A message in between, taken apart."""
+
+    given: int
+    body: bytes
+    tag: bytes
+
+    @classmethod
+    def of(cls, message: bytes, tagged: bool) -> "Sealed | None":
+        """None if it is too short."""
+        end = len(message) - (N_TAG if tagged else 0)
+        if end < N_CHECK:
+            return None
+        return cls(struct.unpack_from("<H", message)[0], message[N_CHECK:end], message[end:])
+
+    def is_at(self, stream: int, sequence: int) -> bool:
+        """Whether the check is that of this place."""
+        return check(self.body, stream, sequence) == self.given
+
+    def has_tag(self, stream: int, sequence: int, key: bytes) -> bool:
+        return is_tag(self.tag, struct.pack("<H", self.given) + self.body, stream, sequence, key)
+
+
 def seal(body: bytes, stream: int, sequence: int, key: bytes | None) -> bytes:
     """A message that depends on those before it."""
     message = struct.pack("<H", check(body, stream, sequence)) + body
@@ -77,7 +101,7 @@ def version_of(message: bytes) -> int:
 
 
 def open_keyframe(message: bytes) -> KeyframeHead:
-    """Take a keyframe apart; raises DamagedFile if its check is wrong. Its tag is left to the caller."""
+    """Take a keyframe apart; raises ValueError if its check is wrong. Its tag is left to the caller."""
     cursor = Cursor(message)
     cursor.take(len(MAGIC) + 1)
     flags = cursor.byte()
