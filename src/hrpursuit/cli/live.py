@@ -112,7 +112,9 @@ def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def _target(max_error: Any, lossless: bool, n_nonzero: int | None, default: dict[str, Any] | None = None) -> dict[str, Any]:
+def _target(
+    max_error: Any, lossless: bool, n_nonzero: int | None, default: dict[str, Any] | None = None
+) -> dict[str, Any]:
     given = {"max_error": max_error, "lossless": lossless or None, "n_nonzero_coefs": n_nonzero}
     given = {name: value for name, value in given.items() if value is not None}
     if len(given) > 1 or (not given and default is None):
@@ -160,7 +162,9 @@ def live() -> None:
 @click.option("--topics", required=True, multiple=True, metavar="FILTER", help="Topics with readings, as plant/+/pm25.")
 @click.option("--to", required=True, metavar="TOPIC", help="Topic of the messages.")
 @click.option("--slot", type=Duration(), default="1s", show_default=True, help="Length of a time slot.")
-@click.option("--wait", type=Duration(), default="0s", show_default=True, help="How long a slot waits for late readings.")
+@click.option(
+    "--wait", type=Duration(), default="0s", show_default=True, help="How long a slot waits for late readings."
+)
 @click.option("--field", metavar="NAME", help="Payloads are JSON: where the number is, as value or data.pm25.")
 @click.option("--time-field", metavar="NAME", help="Payloads are JSON: where the time of the reading is.")
 @click.option("--keyframe-every", type=click.IntRange(1), default=250, show_default=True, metavar="SLOTS",
@@ -170,7 +174,9 @@ def live() -> None:
               help="Leave a sensor out after this many slots without a reading.")  # fmt: skip
 @click.option("--buffer", type=click.IntRange(1), default=3600, show_default=True, metavar="SLOTS",
               help="Slots that are kept while the broker is away.")  # fmt: skip
-@click.option("--archive", type=click.Path(dir_okay=False, path_type=Path), help="Keep what was sent in this .hrp file.")
+@click.option(
+    "--archive", type=click.Path(dir_okay=False, path_type=Path), help="Keep what was sent in this .hrp file."
+)
 @click.option("--metrics", type=Place(), metavar="PORT", help="Serve figures for Prometheus at /metrics.")
 @_shared
 def gateway(**given: Any) -> None:
@@ -203,7 +209,9 @@ def gateway(**given: Any) -> None:
 @click.option("--from", "source", required=True, metavar="TOPIC", help="Topic of the messages.")
 @click.option("--to", metavar="TOPIC", help="Topic of rebuilt values, as rebuilt/{sensor}.")
 @click.option("--json", "as_json", is_flag=True, help='Publish {"value": …, "time": …}, not the number alone.')
-@click.option("--archive", type=click.Path(dir_okay=False, path_type=Path), help="Keep what was rebuilt in this .hrp file.")
+@click.option(
+    "--archive", type=click.Path(dir_okay=False, path_type=Path), help="Keep what was rebuilt in this .hrp file."
+)
 @click.option("--journal", type=click.Path(dir_okay=False, path_type=Path),
               help="Keep the messages since the last keyframe, to go on from after a kill; beside --archive by default.")  # fmt: skip
 @click.option("--page", type=Place(), metavar="PORT",
@@ -256,7 +264,7 @@ def demo(**given: Any) -> None:
     )
 
 
-def _named(name: str | None) -> dict[str, str]:
+def _named(name: str | None) -> dict[str, Any]:
     return {} if name is None else {"name": name}
 
 

@@ -80,25 +80,21 @@ class Controller:
     connection : Connection
     clock : Clock, default=None
         For delays; None: the system clock.
-    shown : callable, default=None
+
+    Attributes
+    ----------
+    shown : callable or None
         Called with each Slot and its bytes, as by a page; gives the delay from its sensors in seconds, or None where that
         is not known: then delays count from the start of the slot.
     """
 
-    def __init__(
-        self,
-        settings: ControllerSettings,
-        connection: Connection,
-        *,
-        clock: Clock | None = None,
-        shown: Callable[[Slot, float], float | None] | None = None,
-    ) -> None:
+    def __init__(self, settings: ControllerSettings, connection: Connection, *, clock: Clock | None = None) -> None:
         self.settings = settings
         self.clock = clock or Clock()
         self.figures = Figures("controller")
         self.happenings = Happenings("controller", lambda: self.clock.now() / SECOND)
         self.decoder = LiveDecoder(key=settings.key)
-        self._shown = shown
+        self.shown: Callable[[Slot, float], float | None] | None = None
         self._waiting: deque[Outgoing] = deque()
         self._archive = Archive(settings.archive, self.happenings) if settings.archive else None
         self._journal = Journal(settings.journal) if settings.journal else None
@@ -220,7 +216,7 @@ class Controller:
         self.figures.set("sensors", len(slot.columns))
         self.figures.count("bytes_as_json_total", len(_as_json(slot)))
         self.figures.count("bytes_as_float32_total", 4 * len(slot.columns))
-        delay = None if self._shown is None else self._shown(slot, n_bytes)
+        delay = None if self.shown is None else self.shown(slot, n_bytes)
         if delay is None:
             delay = (self.clock.now() - slot.time) / SECOND / self.clock.speed
         self.figures.observe("delay_seconds", delay)

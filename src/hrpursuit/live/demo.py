@@ -65,7 +65,9 @@ def run_demo(
             gateway, controller, history = _roles(target, connection, clock, lose, seed)
             figures = [gateway.figures, controller.figures]
             server = await _served(stack, place, lambda where: Server(where, figures, history, token))
-            say(f"page: {server.address}   broker: mqtt://{connection}   {n_sensors} sensors, {speed:g} times real time")
+            say(
+                f"page: {server.address}   broker: mqtt://{connection}   {n_sensors} sensors, {speed:g} times real time"
+            )
             if seconds is not None:
                 asyncio.get_running_loop().call_later(seconds, stop.set)
             plant = Plant(connection, clock, n_sensors=n_sensors, seed=seed)
@@ -88,12 +90,11 @@ def _roles(
         qos=0,
         name="hrpursuit-demo-gateway",
     )
-    gateway = Gateway(settings, connection, clock=clock, shown=lambda row: history.add_true(row))
+    gateway = Gateway(settings, connection, clock=clock)
     controller = LossyController(
         ControllerSettings(_SOURCE, _REBUILT, qos=0, name="hrpursuit-demo-controller"),
         connection,
         clock=clock,
-        shown=lambda slot, n_bytes: history.add(slot, n_bytes),
         lose=lose,
         seed=seed,
     )
@@ -106,6 +107,7 @@ def _roles(
         bound=lambda: None if isinstance(bound, dict) else bound,
         components=lambda: controller.decoder.components,
     )
+    gateway.shown, controller.shown = history.add_true, history.add
     return gateway, controller, history
 
 

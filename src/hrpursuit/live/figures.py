@@ -4,7 +4,7 @@ import itertools
 import logging
 import math
 import time
-from collections import Counter, deque
+from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -55,9 +55,9 @@ class Figures:
 
     def __init__(self, role: str) -> None:
         self.role = role
-        self._values: Counter[tuple[str, str]] = Counter()
+        self._values: dict[tuple[str, str], float] = defaultdict(float)  # by name and reason
         self._delays: dict[str, deque[float]] = {}
-        self._sums: Counter[str] = Counter()
+        self._sums: dict[str, float] = defaultdict(float)
 
     def count(self, name: str, n: float = 1, *, reason: str = "") -> None:
         """Add to a counter; one with reasons has a value for each of them."""
@@ -87,7 +87,9 @@ class Figures:
         if name in self._delays:
             shares = [(f"{share:g}", self.quantile(name, share)) for share in (0.5, 0.99)]
             rows = [f"{full}{self._labels(quantile=share)} {value:.6g}" for share, value in shares]
-            return rows + [f"{full}_{end}{self._labels()} {self._sums[f'{name}_{end}']:.15g}" for end in ("sum", "count")]
+            return rows + [
+                f"{full}_{end}{self._labels()} {self._sums[f'{name}_{end}']:.15g}" for end in ("sum", "count")
+            ]
         found = [(reason, value) for (known, reason), value in self._values.items() if known == name]
         return [f"{full}{self._labels(reason=reason)} {value:.15g}" for reason, value in found]
 

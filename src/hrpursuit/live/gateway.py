@@ -6,7 +6,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -40,10 +40,10 @@ class GatewaySettings:
         Filters of the topics with readings.
     to : str
         Topic of the messages.
-    slot, wait : int
-        Length of a time slot, and how long after its end readings are waited for, in nanoseconds.
     target : dict
         One of `max_error`, `lossless` and `n_nonzero_coefs`, as for LiveEncoder.
+    slot, wait : int
+        Length of a time slot, and how long after its end readings are waited for, in nanoseconds.
     field, time_field : str or None
         Where value and time are, if readings are JSON.
     qos : int
@@ -62,9 +62,9 @@ class GatewaySettings:
 
     topics: tuple[str, ...]
     to: str
+    target: dict[str, Any]
     slot: int = SECOND
     wait: int = 0
-    target: dict[str, Any] = field(default_factory=lambda: {"lossless": True})
     field: str | None = None
     time_field: str | None = None
     qos: int = 1
@@ -102,24 +102,20 @@ class Gateway:
     connection : Connection
     clock : Clock, default=None
         None: the system clock.
-    shown : callable, default=None
+
+    Attributes
+    ----------
+    shown : callable or None
         Called with each SlotRow before it is sent, as by a page on the same machine, which shows the true readings.
     """
 
-    def __init__(
-        self,
-        settings: GatewaySettings,
-        connection: Connection,
-        *,
-        clock: Clock | None = None,
-        shown: Callable[[SlotRow], None] | None = None,
-    ) -> None:
+    def __init__(self, settings: GatewaySettings, connection: Connection, *, clock: Clock | None = None) -> None:
         self.settings = settings
         self.clock = clock or Clock()
         self.figures = Figures("gateway")
         self.happenings = Happenings("gateway", lambda: self.clock.now() / SECOND)
         self.encoder: LiveEncoder | None = None
-        self._shown = shown
+        self.shown: Callable[[SlotRow], None] | None = None
         self._names = SensorNames(settings.topics)
         self._slots = SlotAssembler(settings.slot, wait=settings.wait, forget_after=settings.forget_after)
         self._waiting: deque[SlotRow] = deque()
@@ -253,8 +249,8 @@ class Gateway:
         for row in rows:
             if not row.columns:
                 continue
-            if self._shown is not None:
-                self._shown(row)
+            if self.shown is not None:
+                self.shown(row)
             if len(self._waiting) >= self.settings.most_waiting:
                 self._waiting.popleft()
                 self.figures.count("slots_dropped_total")

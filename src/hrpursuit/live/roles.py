@@ -48,7 +48,7 @@ def run_controller(settings: ControllerSettings, connection: Connection, page: P
 
 def controller_with_history(settings: ControllerSettings, connection: Connection) -> tuple[Controller, History]:
     """A controller, and what its page shows."""
-    controller = Controller(settings, connection, shown=lambda slot, n_bytes: history.add(slot, n_bytes))
+    controller = Controller(settings, connection)
     history = History(
         settings.source,
         controller.figures,
@@ -56,6 +56,7 @@ def controller_with_history(settings: ControllerSettings, connection: Connection
         controller.clock,
         components=lambda: controller.decoder.components,
     )
+    controller.shown = history.add
     return controller, history
 
 
