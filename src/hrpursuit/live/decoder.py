@@ -64,7 +64,7 @@ class LiveDecoder:
         self.stream: int | None = None
         self.components: np.ndarray | None = None
         self.counts: dict[str, int] = dict.fromkeys(["messages", "keyframes", "slots", "lost", *REASONS], 0)
-        self._coder: SlotCoder | None = None  # None: wait for a keyframe
+        self._coder: SlotCoder[Any] | None = None  # None: wait for a keyframe
         self._slots_per_message = 1
         self._over: deque[int] = deque(maxlen=_MOST_STREAMS)
         self._dictionaries: dict[int, Dictionary] = {}
@@ -149,7 +149,7 @@ class LiveDecoder:
         self._n_slots = self._slot
         return slots
 
-    def _read_slots(self, coder: SlotCoder, bits: Bits, count: int) -> list[Slot]:
+    def _read_slots(self, coder: SlotCoder[Any], bits: Bits, count: int) -> list[Slot]:
         slots = []
         for i in range(count):
             time, values = coder.code(bits, None)
@@ -190,7 +190,7 @@ class LiveDecoder:
         try:
             with damage("a keyframe"):
                 found = Keyframe.from_bytes(head.body, self._dictionaries)
-                coder = SlotCoder(found.plan, found.time, found.interval)
+                coder: SlotCoder[Any] = SlotCoder(found.plan, found.time, found.interval)
             slots = _decoded(found.coded, lambda bits: [coder.code(bits, None) for _ in range(found.n_slots)])
         except UnknownDictionary:
             return Gap("waiting", "the keyframe refers to a dictionary that has not come; waiting for one that has it.")
@@ -199,7 +199,7 @@ class LiveDecoder:
         return self._start(head, found, coder, slots)
 
     def _start(
-        self, head: KeyframeHead, found: Keyframe, coder: SlotCoder, rows: list[tuple[int, np.ndarray]]
+        self, head: KeyframeHead, found: Keyframe, coder: SlotCoder[Any], rows: list[tuple[int, np.ndarray]]
     ) -> list[Slot]:
         """Go on from a keyframe."""
         if head.stream == self.stream:

@@ -109,7 +109,7 @@ class LiveEncoder:
         target = self._request.target(names, [])
         self._bounds = np.zeros(len(names)) if self._n_nonzero else target.bounds(len(names))
         self.columns, self._learner = names, learner
-        self._coder: SlotCoder | None = None  # None: the next message is a keyframe
+        self._coder: SlotCoder[Plan | SparsePlan] | None = None  # None: the next message is a keyframe
         self._since_keyframe = 0
         self._odd_bytes, self._allowed_odd_bytes = 0, 0
         self._n_since_dictionary = 0  # keyframes; 0: the next one carries it
@@ -193,7 +193,7 @@ class LiveEncoder:
         most = min(self._every, max(MOST_READINGS // n - _REPEATED, 1))
         if coder is None or self._since_keyframe + len(slots) > most:
             return None
-        plan: Plan | SparsePlan = coder.plan  # type: ignore[assignment]
+        plan = coder.plan
         wanted = [plan.prepare(time, values) for time, values in slots]
         if self._is_too_odd(plan, wanted):
             return None
@@ -280,7 +280,8 @@ class LiveEncoder:
         self._history.extend(slots)
         if self._learner is None:
             return
-        if any([self._learner.learn(values) for _, values in slots]):
+        has_learned = [self._learner.learn(values) for _, values in slots]
+        if any(has_learned):
             self.request_keyframe()
 
 

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.files.layout import Cursor, scaled, varint
 from hrpursuit.live.plan import MOST_READINGS, Plan
 from hrpursuit.live.t0 import Dictionary, SparsePlan
-from hrpursuit.live.wire import Cursor, scaled, varint
 
 SAMPLES, SPARSE = range(2)
 MOST_SLOTS_PER_MESSAGE = 1024

@@ -12,6 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.files.layout import Cursor, decimal, shorter, signed, text, unpacked, varint
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.samples import (
     LIMIT,
@@ -21,7 +22,6 @@ from hrpursuit.compression.kernels.samples import (
     new_samples,
 )
 from hrpursuit.live.slot_coder import DECIMALS, DOUBLE, FACTOR, SINGLE, Bits, Wanted, grown
-from hrpursuit.live.wire import Cursor, decimal, shorter, signed, text, unpacked, varint
 
 #: Powers of ten as literals: all of them are exact.
 POWERS = np.array([1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15])

@@ -165,7 +165,7 @@ def _scales(changes: list[np.ndarray], columns: list[Column], fraction: int) -> 
 
 
 def _decimals(values: np.ndarray) -> int | None:
-    """Fewest decimals that all but one in fifty readings have; None if they have more than fifteen, or none are there."""
+    """Fewest decimals that all but one in fifty readings have, 0 if there are none; None if they have too many."""
     if not len(values):
         return 0
     n_odd = len(values) // _ODD

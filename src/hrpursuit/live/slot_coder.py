@@ -4,7 +4,7 @@ read. A new one is made at each keyframe.
 
 import struct
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
@@ -124,7 +124,8 @@ class Readings(Protocol):
 class AnyPlan(Protocol):
     """What the coder of slots needs to know of its columns."""
 
-    names: tuple[str, ...]
+    @property
+    def names(self) -> tuple[str, ...]: ...
 
     @property
     def kinds(self) -> np.ndarray:
@@ -134,7 +135,10 @@ class AnyPlan(Protocol):
         """A coder of readings that has seen nothing."""
 
 
-class SlotCoder:
+AnyPlanT = TypeVar("AnyPlanT", bound=AnyPlan)
+
+
+class SlotCoder(Generic[AnyPlanT]):
     """The state of a stream since its last keyframe.
 
     Parameters
@@ -146,7 +150,7 @@ class SlotCoder:
         Expected difference of the times of two slots; 0 if it is not known.
     """
 
-    def __init__(self, plan: AnyPlan, time: int, interval: int) -> None:
+    def __init__(self, plan: AnyPlanT, time: int, interval: int) -> None:
         self.plan, self.n = plan, len(plan.names)
         self._readings = plan.new_readings()
         self.n_rows = 0

@@ -11,12 +11,12 @@ import numpy as np
 
 from hrpursuit.compression.chunks.bases import DICTIONARY, MOST_PRECISION, MOST_TOGETHER, Basis
 from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression.files.layout import Cursor, shorter, text, unpacked, varint
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.sparse import LIMIT, code_sparse, new_sparse, new_sparse_models
 from hrpursuit.core.masked import masked_codes
 from hrpursuit.estimators import MiniBatchHRP
 from hrpursuit.live.slot_coder import FACTOR, Bits, Wanted
-from hrpursuit.live.wire import Cursor, shorter, text, unpacked, varint
 
 MOST_SPARSE_COLUMNS = MOST_TOGETHER
 _MOST_BYTES = 1 << 20  # of names and dictionary
@@ -25,6 +25,8 @@ _LEAST_PRECISION = 5
 _SHARE = 0.02  # of the squared error that quantised coefficients may add; atoms as much
 _WINDOW = 200  # slots by which dictionaries are compared and steps chosen
 _BETTER = 0.8  # a new dictionary is sent when it leaves less than this share of the squared error of the one in use
+_ENOUGH = 10  # samples per column after which the first dictionary is used in any case
+_GOOD = 0.2  # relative error of T0 codes below which it is used before that
 _ROOM = 4  # readings may be so many times as large as they have been
 
 
@@ -189,7 +191,11 @@ class Learner:
         atoms = np.asarray(self._model.components_, dtype=np.float64)
         table = self._table()
         left, size = _squares(table, atoms, self._n_nonzero)
-        before = math.inf if self.dictionary is None else _squares(table, self.dictionary.atoms, self._n_nonzero)[0]
+        if self.dictionary is not None:
+            before = _squares(table, self.dictionary.atoms, self._n_nonzero)[0]
+        else:  # a dictionary from few samples is worse than none
+            has_many = self._model.n_samples_seen_ >= _ENOUGH * len(atoms)
+            before = math.inf if has_many else _GOOD**2 * size / _BETTER
         has_changed = self._model.n_changes_ > self.n_changes
         self.n_changes = self._model.n_changes_
         if not (has_changed or left < _BETTER * before):

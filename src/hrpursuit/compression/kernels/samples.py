@@ -123,8 +123,8 @@ def code_samples(
     coder, buffer, decoding, values, seen, out, state, model, steps, price, grain, keep_positive, season
 ):  # fmt: skip
     """Write the readings `values` (rows x sensors), or read them; `out` is what the decoder gets either way. Sensor k
-    has steps of `steps[k]`. Rows that the state has coded already are passed. With a `grain` predictions are rounded to its multiples first, so that steps which are odd
-    multiples of it meet whole numbers.
+    has steps of `steps[k]`. Rows that the state has coded already are passed. With a `grain` predictions are rounded to
+    its multiples first, so that steps which are odd multiples of it meet whole numbers.
     """
     n_rows, n = out.shape
     predictors, features = state.predictors, state.predictors.features
