@@ -8,8 +8,17 @@ import socket
 import subprocess
 import sys
 import time
+from contextlib import asynccontextmanager
 
+import numpy as np
 import pytest
+
+aiomqtt = pytest.importorskip("aiomqtt", reason='needs aiomqtt: pip install ".[live]"')
+
+from hrpursuit.live.controller import Controller, ControllerSettings  # noqa: E402
+from hrpursuit.live.gateway import Gateway, GatewaySettings  # noqa: E402
+from hrpursuit.live.mqtt import Connection  # noqa: E402
+from hrpursuit.live.slots import SECOND  # noqa: E402
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
 PATIENCE = 30.0  # seconds; what is waited for comes within one or two, on a machine that has time
@@ -155,3 +164,90 @@ def within():
         return found
 
     return wait
+
+
+class Network:
+    """Gateway and controller in this process, sensors that publish, and all that was sent and rebuilt."""
+
+    def __init__(self, connection, gateway, controller):
+        self.connection, self.gateway, self.controller = connection, gateway, controller
+        self.true, self.slots, self.rebuilt = {}, [], []
+        self.sensors = None
+        self._stops, self._tasks = [], []
+
+    async def start(self, *roles):
+        for one in roles:
+            stop = asyncio.Event()
+            self._stops.append(stop)
+            self._tasks.append(asyncio.create_task(one.run(stop)))
+
+    async def send(self, **values):
+        for sensor, value in values.items():
+            payload = value if isinstance(value, bytes | str) else repr(value)
+            await self.sensors.publish(f"plant/{sensor}/pm25", payload, qos=1)
+
+    async def stop(self):
+        """Gateway first, so that the controller has its last message."""
+        for stop, task in zip(self._stops, self._tasks, strict=True):
+            stop.set()
+            await asyncio.wait_for(task, PATIENCE)
+            end = time.monotonic() + PATIENCE
+            while task is self._tasks[0] and self.controller.is_connected and not self._all_came():
+                assert time.monotonic() < end, "the last message has not come"
+                await asyncio.sleep(0.01)
+
+    def _all_came(self):
+        return self.controller.figures.get("messages_total") >= self.gateway.figures.get("messages_total")
+
+    async def cancel(self):
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def values(self, sensor):
+        """Rebuilt values of a sensor, gaps left out."""
+        found = [slot.values[slot.columns.index(sensor)] for slot in self.slots if sensor in slot.columns]
+        return [value for value in found if not np.isnan(value)]
+
+    def check(self, bound):
+        """Every value that was ever shown is within its bound, and gaps are where they were."""
+        assert self.slots
+        for slot in self.slots:
+            row = self.true[slot.time]
+            assert slot.columns == row.columns
+            np.testing.assert_array_equal(np.isnan(slot.values), np.isnan(row.values))
+            assert np.nanmax(np.abs(slot.values - row.values), initial=0) <= bound * (1 + 1e-9)
+
+
+@pytest.fixture
+def network():
+    """Starts a gateway and a controller: `async with network(broker, max_error=1) as net`."""
+
+    @asynccontextmanager
+    async def start(broker, *, version="3.1.1", clock=None, key=None, source="hrp/plant", controller=None, **more):
+        connection = Connection("127.0.0.1", broker.port, version=version, first_wait=0.05, longest_wait=0.2)
+        target = {name: more.pop(name) for name in ("max_error", "lossless", "n_nonzero_coefs") if name in more}
+        more = {"slot": SECOND // 20, "key": key, **more}
+        gateway = Gateway(GatewaySettings(("plant/+/pm25",), "hrp/plant", target, **more), connection, clock=clock)
+        settings = {"key": key, "to": "rebuilt/{sensor}", **(controller or {})}
+        receiver = Controller(ControllerSettings(source, **settings), connection, clock=clock)
+        net = Network(connection, gateway, receiver)
+        gateway.shown = lambda row: net.true.__setitem__(row.time, row)
+        receiver.shown = lambda slot, n_bytes: net.slots.append(slot)
+        await net.start(gateway, receiver)
+        try:
+            async with aiomqtt.Client("127.0.0.1", broker.port, timeout=PATIENCE) as net.sensors:
+                await net.sensors.subscribe("rebuilt/#", qos=1)
+                reader = asyncio.create_task(read(net))
+                while not (gateway.is_connected and receiver.is_connected):
+                    await asyncio.sleep(0.01)
+                yield net
+                reader.cancel()
+        finally:
+            await net.cancel()
+
+    async def read(net):
+        async for message in net.sensors.messages:
+            net.rebuilt.append((str(message.topic), message.payload))
+
+    return start

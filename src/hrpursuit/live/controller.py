@@ -23,8 +23,8 @@ from hrpursuit.live.slots import SECOND, Clock
 
 _QUIET = 60.0  # seconds without a message before that is said
 _BETWEEN_REQUESTS = 5.0  # seconds between requests for a keyframe, until one has come
+_EARLY = 2  # messages that came too early before a keyframe is asked for: the one before them may be on its way
 _LAST_WORDS = 5.0  # seconds at a stop for what has not been published
-_BEYOND_REPAIR = ("version", "key")  # gaps that no keyframe ends
 
 
 @dataclass(frozen=True)
@@ -101,6 +101,7 @@ class Controller:
         self._restore()
         self._heard = time.monotonic()
         self._asked = -math.inf
+        self._n_early = 0
         self._components: np.ndarray | None = None
         self._link = Link(
             connection,
@@ -113,6 +114,10 @@ class Controller:
             happenings=self.happenings,
             connected=self._connected,
         )
+
+    @property
+    def is_connected(self) -> bool:
+        return self._link.is_connected
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set: then the archive is closed."""
@@ -180,15 +185,15 @@ class Controller:
         self.figures.count("messages_total")
         self.figures.count("bytes_total", len(payload))
         self.figures.count("keyframes_total", is_keyframe)
-        self.figures.count("messages_lost_total", self.decoder.counts["lost"] - lost)
+        self._say_lost(self.decoder.counts["lost"] - lost)
+        if self._journal is not None and (isinstance(found, list) or found.reason == "missed"):
+            self._journal.write(payload, is_keyframe)  # one that is too early may be decoded later
         if isinstance(found, Gap):
             self._gap(found)
             return
-        if self._journal is not None:
-            self._journal.write(payload, is_keyframe)
         if self._archive is not None:
             self._archive.add(found, payload)
-        self._asked = -math.inf
+        self._asked, self._n_early = -math.inf, 0
         self._see_atoms()
         for slot in found:
             self._slot(slot, len(payload) / len(found))
@@ -202,13 +207,20 @@ class Controller:
 
     def _gap(self, gap: Gap) -> None:
         self.figures.count("messages_refused_total", reason=gap.reason)
-        if gap.n_missed:
-            n = f"{gap.n_missed} messages" if gap.n_missed > 1 else "a message"
-            self.happenings.say(f"{n} lost: a gap until the next keyframe", level=logging.WARNING)
-        elif gap.reason not in ("missed", "waiting", "duplicate"):
-            self.happenings.repeat(gap.reason, f"a message is refused ({gap.reason}): {gap.detail}")
-        if gap.reason in ("missed", "waiting"):
+        if gap.reason == "missed":
+            self._n_early += 1
+            if self._n_early >= _EARLY:
+                self._ask(f"a keyframe: {gap.detail.split(';')[0]}")
+        elif gap.reason == "waiting":
             self._ask("a keyframe")
+        elif gap.reason != "duplicate":
+            self.happenings.repeat(gap.reason, f"a message is refused ({gap.reason}): {gap.detail}")
+
+    def _say_lost(self, n: int) -> None:
+        if n:
+            self.figures.count("messages_lost_total", n)
+            lost = f"{n} messages are lost" if n > 1 else "a message is lost"
+            self.happenings.say(f"{lost}; right again from this keyframe on", level=logging.WARNING)
 
     def _slot(self, slot: Slot, n_bytes: float) -> None:
         present = slot.values[~np.isnan(slot.values)]

@@ -98,13 +98,12 @@ def _roles(
         lose=lose,
         seed=seed,
     )
-    bound = 0.0 if target.get("lossless") else target.get("max_error")
     history = History(
         "Simulated city, PM2.5 in µg/m³",
         controller.figures,
         [gateway.happenings, controller.happenings],
         clock,
-        bound=lambda: None if isinstance(bound, dict) else bound,
+        bound=lambda: controller.decoder.max_error,
         components=lambda: controller.decoder.components,
     )
     gateway.shown, controller.shown = history.add_true, history.add

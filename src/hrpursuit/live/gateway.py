@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hrpursuit.compression.tables.lookup import Lookup
 from hrpursuit.live.archive import Archive
 from hrpursuit.live.encoder import LiveEncoder
 from hrpursuit.live.figures import Figures, Happenings
@@ -21,6 +22,7 @@ _QUIET = 60.0  # seconds without a reading before that is said
 _BEHIND = 5  # slots that the gateway may be late before it says so
 _BETWEEN_REQUESTS = 1.0  # seconds between keyframes that are sent on request
 _LAST_WORDS = 5.0  # seconds at a stop for what has not been sent
+_MOST_SENSORS, _MOST_SPARSE = 4096, 256  # that a LiveEncoder takes, without and with n_nonzero_coefs
 REQUEST = "keyframe"  # last level of the topic on which a controller asks for one
 _WORDS = {
     "new": "sensor {} is new: a keyframe follows",
@@ -80,17 +82,28 @@ class GatewaySettings:
         for topic in self.topics:
             check_topic(topic, wildcards=True)
         check_topic(self.to, wildcards=False)
-        LiveEncoder(["any"], **self._encoder(all_columns=False))
+        self.encoder(("any",))
 
-    def _encoder(self, *, all_columns: bool = True) -> dict[str, Any]:
-        target = self.target
-        if not all_columns and isinstance(target.get("max_error"), dict):
-            target = {"max_error": 1.0}  # by column, and these are not known yet
-        several = {"keyframe_every": self.keyframe_every, "slots_per_message": self.slots_per_message, "key": self.key}
-        return {**target, **several}
+    @property
+    def is_by_sensor(self) -> bool:
+        return isinstance(self.target.get("max_error"), dict)
 
     def encoder(self, columns: tuple[str, ...], stream: int | None = None) -> LiveEncoder:
-        return LiveEncoder(columns, **self._encoder(), stream=stream)
+        """For these columns; bounds of sensors that are not among them are left out."""
+        target = self.target
+        if self.is_by_sensor:
+            lookup, bounds = Lookup(columns), target["max_error"]
+            if not {"*", None} & set(bounds):
+                raise ValueError("bounds by sensor need one for all others, whose names are not known yet: *=1.")
+            target = {"max_error": {name: bound for name, bound in bounds.items() if name is None or lookup.fitting(name)}}
+        return LiveEncoder(
+            columns,
+            **target,
+            keyframe_every=self.keyframe_every,
+            slots_per_message=self.slots_per_message,
+            key=self.key,
+            stream=stream,
+        )
 
 
 class Gateway:
@@ -117,7 +130,12 @@ class Gateway:
         self.encoder: LiveEncoder | None = None
         self.shown: Callable[[SlotRow], None] | None = None
         self._names = SensorNames(settings.topics)
-        self._slots = SlotAssembler(settings.slot, wait=settings.wait, forget_after=settings.forget_after)
+        self._slots = SlotAssembler(
+            settings.slot,
+            wait=settings.wait,
+            forget_after=settings.forget_after,
+            most_sensors=_MOST_SPARSE if "n_nonzero_coefs" in settings.target else _MOST_SENSORS,
+        )
         self._waiting: deque[SlotRow] = deque()
         self._archive = Archive(settings.archive, self.happenings) if settings.archive else None
         self._asked = -_BETWEEN_REQUESTS
@@ -135,6 +153,10 @@ class Gateway:
             happenings=self.happenings,
             connected=self._connected,
         )
+
+    @property
+    def is_connected(self) -> bool:
+        return self._link.is_connected
 
     async def run(self, stop: asyncio.Event) -> None:
         """Until `stop` is set: then the last slot is sent and the archive closed."""
@@ -192,7 +214,7 @@ class Gateway:
         if quiet > _QUIET and self._link.is_connected:
             self.happenings.repeat("quiet", f"no reading on {', '.join(self.settings.topics)} for {quiet:.0f} s")
         n_waiting = len(self._waiting)
-        if self._link.is_connected and n_waiting > _BEHIND:
+        if self._link.is_connected and n_waiting > _BEHIND and self.figures.get("messages_total"):
             mean = self.figures.quantile("codec_seconds", 0.5)
             slot = self.settings.slot / SECOND / self.clock.speed
             self.happenings.repeat(
@@ -282,7 +304,7 @@ class Gateway:
                 message = self.encoder.flush()
                 if message is not None:
                     return message
-                if row.time <= self._last_time:  # the clock went back: times of a stream only rise
+                if row.time <= self._last_time or self.settings.is_by_sensor:  # times of a stream only rise
                     self.encoder = self.settings.encoder(row.columns, self.encoder.stream + 1)
                 else:
                     self.encoder.change_columns(row.columns)

@@ -54,6 +54,7 @@ def controller_with_history(settings: ControllerSettings, connection: Connection
         controller.figures,
         [controller.happenings],
         controller.clock,
+        bound=lambda: controller.decoder.max_error,
         components=lambda: controller.decoder.components,
     )
     controller.shown = history.add

@@ -9,6 +9,7 @@ import numpy as np
 
 SECOND = 1_000_000_000  # nanoseconds
 _MOST_EMPTY = 1000  # slots without a reading that are sent at once; a longer pause is left out
+_MOST_NAMES = 100_000  # characters of the names of all sensors; a keyframe has them
 _SLEW = 10  # a small difference to the system clock is made up for in this many checks
 
 Kept = Literal["kept", "late", "early", "full"]
@@ -140,7 +141,7 @@ class SlotAssembler:
             return "late"
         if number > now // self.slot + 1:
             return "early"
-        if sensor not in self._last and len(self._last) >= self._most_sensors:
+        if sensor not in self._last and self._is_full(sensor):
             return "full"
         if sensor not in self._last:
             self.changes.append(("new", sensor))
@@ -150,6 +151,9 @@ class SlotAssembler:
         self._last[sensor] = max(number, self._last.get(sensor, number))
         self._open.setdefault(number, {})[sensor] = value, now
         return "kept"
+
+    def _is_full(self, sensor: str) -> bool:
+        return len(self._last) >= self._most_sensors or sum(map(len, self._last)) + len(sensor) > _MOST_NAMES
 
     def due(self) -> int | None:
         """When the next slot can be closed; None before the first reading."""
