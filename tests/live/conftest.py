@@ -18,6 +18,7 @@ aiomqtt = pytest.importorskip("aiomqtt", reason='needs aiomqtt: pip install ".[l
 from hrpursuit.live.controller import Controller, ControllerSettings  # noqa: E402
 from hrpursuit.live.gateway import Gateway, GatewaySettings  # noqa: E402
 from hrpursuit.live.mqtt import Connection  # noqa: E402
+from hrpursuit.live.roles import compile_codec  # noqa: E402
 from hrpursuit.live.slots import SECOND  # noqa: E402
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
@@ -127,8 +128,14 @@ class Role:
         self.process.wait()
 
 
+@pytest.fixture(scope="session")
+def compiled():
+    """Roles start at once when the kernels they need are compiled and kept."""
+    compile_codec(has_archive=True)
+
+
 @pytest.fixture
-def role(tmp_path):
+def role(tmp_path, compiled):
     started = []
 
     def start(*arguments, **environment):
@@ -183,7 +190,7 @@ class Network:
 
     async def send(self, **values):
         for sensor, value in values.items():
-            payload = value if isinstance(value, bytes | str) else repr(value)
+            payload = value if isinstance(value, bytes | str) else repr(float(value))
             await self.sensors.publish(f"plant/{sensor}/pm25", payload, qos=1)
 
     async def stop(self):

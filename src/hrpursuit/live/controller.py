@@ -192,7 +192,7 @@ class Controller:
             self._gap(found)
             return
         if self._archive is not None:
-            self._archive.add(found, payload)
+            self._archive.add(found)
         self._asked, self._n_early = -math.inf, 0
         self._see_atoms()
         for slot in found:

@@ -137,7 +137,7 @@ class Gateway:
             most_sensors=_MOST_SPARSE if "n_nonzero_coefs" in settings.target else _MOST_SENSORS,
         )
         self._waiting: deque[SlotRow] = deque()
-        self._archive = Archive(settings.archive, self.happenings) if settings.archive else None
+        self._archive = Archive(settings.archive, self.happenings, settings.key) if settings.archive else None
         self._asked = -_BETWEEN_REQUESTS
         self._heard = time.monotonic()
         self._last_time = -(2**63)
@@ -291,7 +291,7 @@ class Gateway:
         self.figures.count("messages_total")
         self.figures.count("bytes_total", len(message))
         if self._archive is not None:
-            self._archive.message(message)
+            self._archive.add_message(message)
         return Outgoing(self.settings.to, message, self.settings.qos)
 
     def _encoded(self) -> bytes | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from hrpursuit.compression import compress
 from hrpursuit.live.controller import Controller, ControllerSettings
 from hrpursuit.live.decoder import LiveDecoder
 from hrpursuit.live.encoder import LiveEncoder
@@ -29,7 +30,7 @@ def run_gateway(settings: GatewaySettings, connection: Connection, metrics: Plac
                 gateway.happenings.say(f"metrics at {server.address}metrics")
             await gateway.run(stop)
 
-    run_until_stopped(role)
+    run_until_stopped(role, has_archive=settings.archive is not None)
 
 
 def run_controller(settings: ControllerSettings, connection: Connection, page: Place | None, token: str | None) -> None:
@@ -43,7 +44,7 @@ def run_controller(settings: ControllerSettings, connection: Connection, page: P
                 controller.happenings.say(f"page at {server.address}")
             await controller.run(stop)
 
-    run_until_stopped(role)
+    run_until_stopped(role, has_archive=settings.archive is not None)
 
 
 def controller_with_history(settings: ControllerSettings, connection: Connection) -> tuple[Controller, History]:
@@ -61,9 +62,9 @@ def controller_with_history(settings: ControllerSettings, connection: Connection
     return controller, history
 
 
-def run_until_stopped(role: Any) -> None:
+def run_until_stopped(role: Any, *, has_archive: bool = False) -> None:
     """Run `role(stop)` and set the event `stop` on SIGTERM, SIGINT or SIGHUP."""
-    compile_codec()
+    compile_codec(has_archive)
     asyncio.run(_with_signals(role))
 
 
@@ -77,8 +78,10 @@ async def _with_signals(role: Any) -> None:
     await work
 
 
-def compile_codec() -> None:
+def compile_codec(has_archive: bool) -> None:
     """Encode and decode something small: the first call compiles for seconds, in which a role would be deaf."""
+    if has_archive:
+        compress(np.arange(64.0).reshape(16, 4), lossless=True)
     encoder, decoder = LiveEncoder(["a", "b"], max_error=1.0), LiveDecoder()
     for moment in range(3):
         message = encoder.encode(np.array([moment, np.nan]), moment)
