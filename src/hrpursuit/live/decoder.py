@@ -24,7 +24,9 @@ from hrpursuit.live.wire import (
 )
 
 _BACK, _AHEAD = 64, 512  # sequence numbers that the check of a message is compared with, to say what is wrong
-_KEPT = 2  # messages that came too early by so many are kept: those before them may be on their way
+#: Messages that came too early by so many are kept: those before them may be on their way. Without a tag each further
+#: place is one more at which a damaged message could be taken for a good one, with a chance of 2^-16.
+_KEPT, _KEPT_TAGGED = 2, 16
 _MOST_STREAMS = 64  # streams that are remembered as over
 _MOST_DICTIONARIES = 4
 
@@ -169,7 +171,8 @@ class LiveDecoder:
         if sequence < self._expected or sequence in self._came:
             return Gap("duplicate", f"message {sequence} has come before, or too late.")
         n_missed = sequence - self._expected - sum(number < sequence for number in self._came)
-        self._came[sequence] = sealed.body if sequence - self._expected <= _KEPT else b""
+        is_kept = sequence - self._expected <= (_KEPT if self._key is None else _KEPT_TAGGED)
+        self._came[sequence] = sealed.body if is_kept else b""
         return Gap("missed", f"message {self._expected} has not come; waiting for it or a keyframe.", n_missed)
 
     def _is_genuine(self, sealed: Sealed, sequence: int) -> bool:

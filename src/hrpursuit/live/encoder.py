@@ -11,7 +11,7 @@ from hrpursuit.compression.parameters import Amounts, request_target
 from hrpursuit.live.keyframe import MOST_SLOTS_PER_MESSAGE, Keyframe
 from hrpursuit.live.plan import MOST_READINGS, Plan, check_names
 from hrpursuit.live.planning import make_plan
-from hrpursuit.live.slot_coder import MOST_JUMP, Bits, SlotCoder, Wanted
+from hrpursuit.live.slot_coder import LONGEST, Bits, SlotCoder, Wanted
 from hrpursuit.live.t0 import Learner, SparsePlan
 from hrpursuit.live.wire import is_keyframe, new_stream, seal, seal_keyframe
 
@@ -86,6 +86,14 @@ class LiveEncoder:
         key: bytes | None = None,
         stream: int | None = None,
     ) -> None:
+        given = {
+            "max_error": max_error is not None,
+            "n_nonzero_coefs": n_nonzero_coefs is not None,
+            "lossless=True": lossless is True,
+        }
+        if sum(given.values()) != 1:
+            came = " and ".join(name for name, is_given in given.items() if is_given) or "none"
+            raise ValueError(f"give exactly one of max_error, n_nonzero_coefs and lossless=True; got {came}.")
         exact: Any = lossless if isinstance(lossless, bool) else tuple(lossless)
         self._request = request_target(max_error=max_error, lossless=exact, n_nonzero_coefs=n_nonzero_coefs)
         self._n_nonzero = None if n_nonzero_coefs is None else int(n_nonzero_coefs)
@@ -200,7 +208,7 @@ class LiveEncoder:
         bits = Bits.writing(len(slots) * n * _BYTES_PER_READING + _MORE_BYTES)
         coder.code_count(bits, len(slots), self._slots_per_message)
         for slot in wanted:
-            if abs(slot.time - coder.expected_time()) > MOST_JUMP or self._fails(plan, slot, coder.code(bits, slot)):
+            if self._fails(plan, slot, coder.code(bits, slot)) is not None:
                 return None
         body = bits.written()
         if body is None:
@@ -235,10 +243,8 @@ class LiveEncoder:
     def _keyframe(self, slots: list[tuple[int, np.ndarray]]) -> bytes:
         repeated = list(self._history)[-_REPEATED:] if self._history else []
         rows = [*repeated, *slots]
-        while len(rows) > len(slots) and abs(rows[0][0] - slots[0][0]) > MOST_JUMP:
-            rows.pop(0)
         times = [time for time, _ in rows]
-        if len(times) > 1 and 0 < times[-1] - times[-2] < MOST_JUMP:
+        if len(times) > 1 and 0 < times[-1] - times[-2] < LONGEST:
             self._interval = times[-1] - times[-2]
         plan = self._plan(slots)
         forced = [np.zeros(len(self.columns), bool) for _ in rows]

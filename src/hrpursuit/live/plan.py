@@ -148,7 +148,7 @@ class Plan:
         with np.errstate(over="ignore", invalid="ignore"):
             exact = np.rint(values * self["power"] / self["factor"])
             fits = self["is_whole"] & (np.abs(exact) < 2.0**51)
-            exact = np.where(fits, exact, 0.0)
+            exact = np.where(fits, exact, 0.0) + 0.0  # a whole number has no negative zero
             back = exact / self["power"] * self["factor"]
             off = np.abs(values - back) + self["half"] * self["unit"]
             same = (back == values) & (np.signbit(back) == np.signbit(values))

@@ -20,7 +20,7 @@ from hrpursuit.compression.kernels.bits import (
     start_decoding,
 )
 from hrpursuit.compression.kernels.compiled import as_integers, integers
-from hrpursuit.compression.kernels.flags import code_flag, code_signed
+from hrpursuit.compression.kernels.flags import code_flag
 from hrpursuit.compression.kernels.gaps import code_gaps, new_gap_model
 
 #: Kinds of columns: whole numbers over a power of ten or times a factor, or floats of 32 or 64 bits as they are.
@@ -29,7 +29,9 @@ DECIMALS, FACTOR, SINGLE, DOUBLE = range(4)
 TIME, COUNT, ODD = range(
     3
 )  # flags: the time is as expected; so is the number of slots; some readings are sent as floats
-MOST_JUMP = 1 << 59  # nanoseconds that a time may be away from the expected one; a keyframe can be any time away
+_ABSOLUTE = 63  # in the place of a number of bits: the time itself follows
+_MOST_BITS = 60  # of the way to a time that is not the expected one
+LONGEST = 1 << 57  # nanoseconds from slot to slot, above 4 years
 _FIRST_ROWS = 64
 _MOST_ZEROS = 4  # zeros at the end of a body that are left out
 
@@ -196,13 +198,26 @@ class SlotCoder(Generic[AnyPlanT]):
         coder, buffer, decoding = bits.coder, bits.buffer, bits.decoding
         expected = self.expected_time()
         if not code_flag(coder, buffer, decoding, self._flags, TIME, int(time == expected)):
-            expected += int(code_signed(coder, buffer, decoding, 0 if decoding else time - expected))
+            expected = self._code_other_time(bits, time, expected)
             difference = expected - self._time
-            if self._interval == 0 or difference == self._other:
+            if (self._interval == 0 or difference == self._other) and abs(difference) < LONGEST:
                 self._interval = difference
             self._other = difference
         self._time = expected
         return expected
+
+    @staticmethod
+    def _code_other_time(bits: Bits, time: int, expected: int) -> int:
+        """How far a time is from the expected one: six bits say how many bits that takes, then sign and magnitude."""
+        coder, buffer, decoding = bits.coder, bits.buffer, bits.decoding
+        way = 0 if decoding else time - expected
+        length = abs(way).bit_length() if abs(way) < 1 << _MOST_BITS else _ABSOLUTE
+        length = int(code_plain_bits(coder, buffer, decoding, length, 6))
+        if length > _MOST_BITS:
+            return int.from_bytes(_code_words(bits, time.to_bytes(8, "little", signed=True)), "little", signed=True)
+        sign = code_plain_bits(coder, buffer, decoding, int(way < 0), 1)
+        magnitude = int(code_plain_bits(coder, buffer, decoding, abs(way), length))
+        return expected - magnitude if sign else expected + magnitude
 
     def _code_odd(self, bits: Bits, wanted: Wanted | None, values: np.ndarray) -> np.ndarray:
         """Columns whose readings are sent as floats although they are of another kind, and these readings."""
@@ -229,10 +244,14 @@ class SlotCoder(Generic[AnyPlanT]):
 
     @staticmethod
     def _code_float(bits: Bits, value: float, kind: int) -> float:
-        coder, buffer, decoding = bits.coder, bits.buffer, bits.decoding
         layout = "<f" if kind == SINGLE else "<d"
-        given = int.from_bytes(struct.pack(layout, value), "little")
-        out = 0
-        for shift in range(0, 32 if kind == SINGLE else 64, 32):
-            out |= int(code_plain_bits(coder, buffer, decoding, given >> shift & 0xFFFFFFFF, 32)) << shift
-        return float(struct.unpack(layout, out.to_bytes(4 if kind == SINGLE else 8, "little"))[0])
+        return float(struct.unpack(layout, _code_words(bits, struct.pack(layout, value)))[0])
+
+
+def _code_words(bits: Bits, given: bytes) -> bytes:
+    """Four or eight bytes as they are: numbers of 32 bits, the lower one first."""
+    out = b""
+    for at in range(0, len(given), 4):
+        word = int.from_bytes(given[at : at + 4], "little")
+        out += int(code_plain_bits(bits.coder, bits.buffer, bits.decoding, word, 32)).to_bytes(4, "little")
+    return out
