@@ -8,6 +8,7 @@ from itertools import groupby
 import numpy as np
 import pytest
 
+from hrpursuit.compression import decompress
 from hrpursuit.live.controller import Controller, ControllerSettings
 from hrpursuit.live.gateway import Gateway, GatewaySettings
 from hrpursuit.live.mqtt import Connection, Refused
@@ -214,6 +215,27 @@ def test_a_clock_that_jumps(mosquitto, network, within, jump):
     assert moved
     assert moved[-1] is net.slots[-1]
     assert len(net.slots) < 1000  # the hour in between is not filled with gaps
+
+
+def test_at_a_stop_the_last_slot_is_sent_and_the_archives_are_closed(mosquitto, network, within, tmp_path):
+    sent, rebuilt = tmp_path / "sent.hrp", tmp_path / "rebuilt.hrp"
+
+    async def scenario():
+        more = {"slot": 3600 * SECOND, "archive": sent, "controller": {"archive": rebuilt}, "key": b"k" * 20}
+        async with network(mosquitto(), lossless=True, **more) as net:
+            await net.send(a=1, b=2)
+            await within(lambda: net.gateway.figures.get("readings_total") == 2, "the readings")
+            assert not net.true  # the slot is open for an hour
+            await net.stop()
+            return net
+
+    net = asyncio.run(scenario())
+    net.check(0)
+    assert len(net.slots) == 1
+    for path in (sent, rebuilt):
+        table = decompress(path.read_bytes())
+        assert table.to_dict("list") == {"a": [1.0], "b": [2.0]}
+        assert table.index[0].value == net.slots[0].time
 
 
 def test_wrong_credentials_are_a_clear_error(mosquitto):

@@ -145,7 +145,7 @@ class Server:
         if not self._is_token(given):
             await asyncio.sleep(0.5)  # so that guessing takes long
             return self._html(_ASK.format(text="This is not the token. Try again "), 401)
-        response = self._web.HTTPSeeOther("/")
+        response = self._web.Response(status=303, headers={"Location": "/"})
         response.set_cookie(_COOKIE, given, httponly=True, samesite="Strict")
         return response
 
