@@ -24,6 +24,10 @@ _ODD = 50  # one reading in so many may lie beside the decimals of its column: i
 _ROOM = 2  # readings may be so many times as far from the offset as they have been
 _PER_BOUND = 16  # units in a bound, for readings that are no decimals
 _ON_DECIMALS = 1e-9  # of a bound that is meant to reach a whole number of units
+#: A reading so many times as far from the median as the rest is an outlier: it is sent as a float, and no plan is made
+#: for it, since the others would pay for the range.
+_FAR = 64
+_LEAST_READINGS = 16  # of which one may be an outlier
 _NOISE = 24  # a mean change of so many units is noise below its highest bits
 _SEASONS = (24, 7, 12, 48, 96, 144, 288)
 _EXACT = 2.0**50
@@ -40,18 +44,18 @@ def make_plan(names: tuple[str, ...], bounds: np.ndarray, history: np.ndarray) -
     history : array of shape (n_slots, n_columns)
         The last readings, NaN where there are none, at least one slot.
     """
+    history = np.column_stack([_without_outliers(column) for column in history.T])
     finite = np.isfinite(history)
+    usual = [history[finite[:, place], place] for place in range(len(names))]
     columns, changes = [], []
     for place, bound in enumerate(bounds.tolist()):
-        values = history[finite[:, place], place]
-        column = _column(values, bound)
+        column = _column(usual[place], bound)
         columns.append(column)
         changes.append(_changes(history[:, place], column))
     fractions, positive = [], []
     for group in groups_of(len(names)):
         members = columns[group]
-        ranges = [_range(history[finite[:, place], place], column) for place, column in
-                  zip(range(group.start, group.stop), members, strict=True)]  # fmt: skip
+        ranges = [_range(values, column) for values, column in zip(usual[group], members, strict=True)]
         largest = max(max(-low, high) for low, high in ranges)
         fraction = MOST_FRACTION
         while fraction > 0 and (_ROOM * largest) << fraction > LIMIT:
@@ -61,6 +65,19 @@ def make_plan(names: tuple[str, ...], bounds: np.ndarray, history: np.ndarray) -
         scales = _scales([changes[place] for place in range(group.start, group.stop)], members, fraction)
         columns[group] = [_with_scale(column, scale) for column, scale in zip(members, scales, strict=True)]
     return Plan(names, tuple(columns), tuple(fractions), tuple(positive), _season(history, finite))
+
+
+def _without_outliers(column: np.ndarray) -> np.ndarray:
+    """Readings with NaN for what is not finite and for outliers, of which there is at most one in fifty."""
+    column = np.where(np.isfinite(column), column, np.nan)
+    values = column[~np.isnan(column)]
+    if len(values) < _LEAST_READINGS:
+        return column
+    with np.errstate(over="ignore"):
+        away = np.abs(column - np.median(values))
+        place = len(values) - 2 - len(values) // _ODD
+        most = float(np.partition(away[~np.isnan(away)], place)[place])
+        return np.where(away > _FAR * most, np.nan, column) if most > 0 else column
 
 
 def _column(values: np.ndarray, bound: float) -> Column:
