@@ -218,6 +218,19 @@ def test_sparse_codes_in_a_learned_dictionary():
         assert (np.abs(codes[whole]) > 0.02 * np.abs(codes).max()).sum(axis=1).max() <= 3
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_sparse_codes_of_any_rows(seed):
+    """Zeros, gaps, outliers and infinities are no reason to raise."""
+    rng = np.random.default_rng(seed)
+    table = rng.normal(size=(90, 4)) * 10.0 ** rng.integers(-5, 6)
+    table[:, 0] = [0.0, 5.0, np.nan, 1.0][seed]
+    table[30, 1], table[31, 1], table[50:, 2] = 1e300, np.inf, 1e4
+    table[rng.random(table.shape) < 0.1 * seed] = np.nan
+    slots = rebuilt(sent(LiveEncoder(names(4), n_nonzero_coefs=2, keyframe_every=20), table))
+    assert np.array_equal(np.isnan(values(slots)), np.isnan(table))
+    assert np.isinf(slots[31].values[1]) == np.isinf(table[31, 1])
+
+
 def test_late_receiver_of_sparse_codes_waits_for_the_dictionary():
     table = make_sensor_network(400, 10, random_state=5)
     encoder = LiveEncoder(names(10), n_nonzero_coefs=3, keyframe_every=20)

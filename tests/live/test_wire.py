@@ -2,6 +2,10 @@
 
 import gc
 import importlib
+import os
+import subprocess
+import sys
+import time
 import tracemalloc
 from pathlib import Path
 
@@ -231,6 +235,56 @@ def test_memory_does_not_grow():
             sizes.append(tracemalloc.get_traced_memory()[0])
     tracemalloc.stop()
     assert max(sizes) - min(sizes) < 20_000
+
+
+@pytest.mark.parametrize(("settings", "most"), [({"max_error": 1}, 10_300), ({"lossless": True}, 15_900)])
+def test_october_takes_few_bytes(settings, most, raw_readings):
+    """Asked were 12,000 and 17,500; a change that makes messages 1% longer should be seen."""
+    encoder, decoder = LiveEncoder([f"s{i + 1:02d}" for i in range(56)], **settings), LiveDecoder()
+    for t, row in enumerate(raw_readings):
+        [slot] = decoder.decode(encoder.encode(row, t * HOUR))
+        assert np.array_equal(np.isnan(slot.values), np.isnan(row))
+        assert np.nanmax(np.abs(slot.values - row), initial=0.0) <= settings.get("max_error", 0)
+    assert encoder.n_keyframes == 3
+    assert encoder.n_bytes <= most
+
+
+def test_slots_take_little_of_the_processor():
+    """Asked are 1,000 slots of 56 sensors per second on one core, and 99% below 5 ms; here a third as many at least."""
+    table = make_sensor_network(300, 56, random_state=8)
+    encoder, decoder = LiveEncoder([f"s{i}" for i in range(56)], max_error=1), LiveDecoder()
+    used = []
+    for t, row in enumerate(table):
+        start = time.thread_time()
+        decoder.decode(encoder.encode(row, t * HOUR))
+        used.append(time.thread_time() - start)
+    assert np.quantile(used[10:], 0.98) < 0.005
+    assert np.mean(used[10:]) < 0.003
+
+
+PLAIN = """
+import sys
+import numpy as np
+from hrpursuit.live import LiveEncoder
+table = np.frombuffer(bytes.fromhex(sys.argv[1])).reshape(-1, 4)
+for settings in ({"max_error": 1}, {"lossless": True}, {"max_error": 1e-7}):
+    encoder = LiveEncoder("abcd", **settings, keyframe_every=5, stream=9)
+    for second, row in enumerate(table):
+        print(encoder.encode(row, second * 10**9).hex())
+"""
+
+
+def test_messages_are_the_same_without_compiled_kernels():
+    """On integers that raise where 64 bits would not do, and that no compiler has touched."""
+    table = make_sensor_network(9, 4, random_state=1)
+    table[3, 1], table[5:, 2], table[6:, 3] = 1e12, 1e5, -0.013
+    printed = []
+    for disabled in "01":
+        environment = {**os.environ, "NUMBA_DISABLE_JIT": disabled}
+        command = [sys.executable, "-c", PLAIN, table.tobytes().hex()]
+        printed.append(subprocess.run(command, env=environment, check=True, capture_output=True, text=True).stdout)
+    assert printed[0] == printed[1]
+    assert len(printed[0].split()) == 27
 
 
 def test_benchmark_in_small(monkeypatch, capsys):

@@ -46,7 +46,7 @@ class LiveEncoder:
     keyframe_every : int, default=250
         Slots from one keyframe to the next, at most; fewer where they would have more than 2^22 readings.
     slots_per_message : int, default=1
-        Slots that wait for a message, from 1 to 1024.
+        Slots that wait for a message, from 1 to 1024; with many columns keep messages below the limit of the decoder.
     key : bytes, default=None
         Each message carries an HMAC-SHA256 tag of 8 bytes made with it.
     stream : int, default=None
@@ -241,7 +241,8 @@ class LiveEncoder:
         return fails if fails.any() else None
 
     def _keyframe(self, slots: list[tuple[int, np.ndarray]]) -> bytes:
-        repeated = list(self._history)[-_REPEATED:] if self._history else []
+        n_repeated = min(_REPEATED, len(self._history), MOST_READINGS // len(self.columns) - len(slots))
+        repeated = list(self._history)[len(self._history) - n_repeated :]
         rows = [*repeated, *slots]
         times = [time for time, _ in rows]
         if len(times) > 1 and 0 < times[-1] - times[-2] < LONGEST:

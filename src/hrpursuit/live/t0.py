@@ -27,6 +27,7 @@ _WINDOW = 200  # slots by which dictionaries are compared and steps chosen
 _BETTER = 0.8  # a new dictionary is sent when it leaves less than this share of the squared error of the one in use
 _ENOUGH = 10  # samples per column after which the first dictionary is used in any case
 _GOOD = 0.2  # relative error of T0 codes below which it is used before that
+_LARGEST = 1e100  # readings beyond are not learned from: their squares would be no floats
 _ROOM = 4  # readings may be so many times as large as they have been
 
 
@@ -179,7 +180,7 @@ class Learner:
 
     def learn(self, values: np.ndarray) -> bool:
         """Take a slot; whether `dictionary` is another one now. Gaps are filled with the last reading."""
-        finite = np.isfinite(values)
+        finite = np.abs(np.where(np.isnan(values), np.inf, values)) < _LARGEST
         self._last = np.where(finite, values, self._last)
         self._window.append(np.where(finite, values, np.nan))
         if not self._last.any():
