@@ -33,14 +33,19 @@ def table():
 
 
 def test_the_check_is_that_of_the_document():
-    """CRC-16/CCITT-FALSE of "123456789" is 0x29B1; stream and sequence number follow the body."""
-    assert check(b"", int.from_bytes(b"12345678", "little"), ord("9")) != 0x29B1
+    """Polynomial 0x1021, begun with 0xFFFF; stream and sequence number follow the body."""
     crc = 0xFFFF
     for byte in b"body" + (7).to_bytes(8, "little") + (9).to_bytes(8, "little"):
         crc ^= byte << 8
         for _ in range(8):
             crc = (crc << 1 ^ 0x1021) & 0xFFFF if crc & 0x8000 else crc << 1
     assert check(b"body", 7, 9) == crc
+
+
+def test_no_two_sequence_numbers_share_a_check():
+    """As docs/wire.md says, of numbers that differ in their lower 16 bits."""
+    for body, first in ((b"", 0), (b"some bytes", 5 << 16)):
+        assert len({check(body, 7, first + number) for number in range(65536)}) == 65536
 
 
 @pytest.mark.parametrize("seed", range(6))

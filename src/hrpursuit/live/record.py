@@ -119,7 +119,7 @@ def _going_on(path: Path, columns: tuple[str, ...]) -> Encoder | None:
         warnings.simplefilter("ignore", DamagedFileWarning)  # a crash may have cut the last chunk
         try:
             with Decoder(path, damaged="skip") as decoder:
-                if tuple(decoder.columns) != columns:
+                if decoder.columns is None or tuple(decoder.columns) != columns:
                     return None
             return Encoder.append_to(path)
         except DamagedFile:
