@@ -131,7 +131,7 @@ class Role:
 @pytest.fixture(scope="session")
 def compiled():
     """Roles start at once when the kernels they need are compiled and kept."""
-    compile_codec(has_archive=True)
+    compile_codec(has_archive=True, is_sparse=True)
 
 
 @pytest.fixture
@@ -204,7 +204,9 @@ class Network:
                 await asyncio.sleep(0.01)
 
     def _all_came(self):
-        return self.controller.figures.get("messages_total") >= self.gateway.figures.get("messages_total")
+        """Unless a broker that was killed has lost some."""
+        came, sent = (one.figures.get("messages_total") for one in (self.controller, self.gateway))
+        return came >= sent or self.gateway.figures.get("connections_total") > 1
 
     async def cancel(self):
         for task in self._tasks:

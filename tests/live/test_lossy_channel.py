@@ -48,12 +48,16 @@ def test_no_wrong_value_through_a_lossy_channel(mosquitto, network, within):
                 nonlocal level
                 while True:
                     level = level + rng.standard_normal(len(sensors))
-                    await net.send(**{name: value for name, value in zip(sensors, level, strict=True) if rng.random() < 0.9})
+                    await net.send(
+                        **{name: value for name, value in zip(sensors, level, strict=True) if rng.random() < 0.9}
+                    )
 
             sending = asyncio.create_task(send())
             counts = net.controller.decoder.counts
             await within(
-                lambda: counts["lost"] >= 5 and counts["duplicate"] >= 3 and len(net.slots) > 100 and len(n_dropped) > 5,
+                lambda: (
+                    counts["lost"] >= 5 and counts["duplicate"] >= 3 and len(net.slots) > 100 and len(n_dropped) > 5
+                ),
                 "losses, doubles and slots",
             )
             n = len(net.slots)

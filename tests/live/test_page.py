@@ -120,7 +120,12 @@ def test_a_port_in_use_is_a_clear_error():
 
 @pytest.mark.parametrize(
     ("text", "place"),
-    [("8080", ("127.0.0.1", 8080)), ("0.0.0.0:80", ("0.0.0.0", 80)), ("[::1]:80", ("::1", 80)), ("host:0", ("host", 0))],
+    [
+        ("8080", ("127.0.0.1", 8080)),
+        ("0.0.0.0:80", ("0.0.0.0", 80)),
+        ("[::1]:80", ("::1", 80)),
+        ("host:0", ("host", 0)),
+    ],
 )
 def test_places(text, place):
     assert read_place(text) == place

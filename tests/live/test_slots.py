@@ -40,6 +40,12 @@ class TestSlots:
         assert slots.add("b", 9.0, 500, 114) == "early"
         assert rows(slots.close(124)) == [(110, ("a", "b"), [None, None])]
 
+    def test_the_first_reading_may_be_of_any_slot_that_still_waits(self):
+        for moment, kept in [(105, "kept"), (95, "kept"), (79, "late")]:
+            slots = assembler(wait=21)
+            assert slots.add("a", 1.0, moment, 105) == kept
+            assert slots.due() == max(moment // 10 + 1, 9) * 10 + 21
+
     def test_arrivals_are_kept_beside_values(self):
         slots = assembler()
         slots.add("a", 1.0, 100, 104)

@@ -73,7 +73,7 @@ def run_demo(
             plant = Plant(connection, clock, n_sensors=n_sensors, seed=seed)
             await _together(stop, gateway, controller, plant.run(), _print_figures(history, say))
 
-    run_until_stopped(role)
+    run_until_stopped(role, is_sparse="n_nonzero_coefs" in target)
 
 
 def _roles(

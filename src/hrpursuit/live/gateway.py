@@ -25,11 +25,12 @@ _LAST_WORDS = 5.0  # seconds at a stop for what has not been sent
 _MOST_SENSORS, _MOST_SPARSE = 4096, 256  # that a LiveEncoder takes, without and with n_nonzero_coefs
 REQUEST = "keyframe"  # last level of the topic on which a controller asks for one
 _WORDS = {
-    "new": "sensor {} is new: a keyframe follows",
-    "silent": "sensor {} is silent",
-    "back": "sensor {} is back",
-    "vanished": "sensor {} has been silent for so long that it is left out: a keyframe follows",
+    "new": "new: a keyframe follows",
+    "silent": "silent",
+    "back": "back",
+    "vanished": "silent for so long that a keyframe without it follows",
 }
+_MOST_NAMED = 4  # sensors in a line of the log
 
 
 @dataclass(frozen=True)
@@ -264,9 +265,11 @@ class Gateway:
             self.happenings.say("a keyframe was asked for")
 
     def _take(self, rows: list[SlotRow]) -> None:
-        for kind, sensor in self._slots.changes:
-            level = logging.WARNING if kind in ("silent", "vanished") else logging.INFO
-            self.happenings.say(_WORDS[kind].format(sensor), level=level)
+        for kind, words in _WORDS.items():
+            sensors = [sensor for change, sensor in self._slots.changes if change == kind]
+            if sensors:
+                level = logging.WARNING if kind in ("silent", "vanished") else logging.INFO
+                self.happenings.say(f"{_named(sensors)} {words}", level=level)
         self._slots.changes.clear()
         for row in rows:
             if not row.columns:
@@ -317,3 +320,10 @@ class Gateway:
             if message is not None:
                 return message
         return None
+
+
+def _named(sensors: list[str]) -> str:
+    if len(sensors) == 1:
+        return f"sensor {sensors[0]} is"
+    more = f" and {len(sensors) - _MOST_NAMED} more" if len(sensors) > _MOST_NAMED else ""
+    return f"sensors {', '.join(sensors[:_MOST_NAMED])}{more} are"

@@ -17,6 +17,7 @@ from hrpursuit.live.mqtt import Connection
 from hrpursuit.live.page import History, Server
 
 Place = tuple[str, int]
+_TO_LEARN = 60  # slots after which a dictionary of three sensors is learned
 
 
 def run_gateway(settings: GatewaySettings, connection: Connection, metrics: Place | None, token: str | None) -> None:
@@ -30,7 +31,8 @@ def run_gateway(settings: GatewaySettings, connection: Connection, metrics: Plac
                 gateway.happenings.say(f"metrics at {server.address}metrics")
             await gateway.run(stop)
 
-    run_until_stopped(role, has_archive=settings.archive is not None)
+    sparse = "n_nonzero_coefs" in settings.target
+    run_until_stopped(role, has_archive=settings.archive is not None, is_sparse=sparse)
 
 
 def run_controller(settings: ControllerSettings, connection: Connection, page: Place | None, token: str | None) -> None:
@@ -62,9 +64,9 @@ def controller_with_history(settings: ControllerSettings, connection: Connection
     return controller, history
 
 
-def run_until_stopped(role: Any, *, has_archive: bool = False) -> None:
+def run_until_stopped(role: Any, *, has_archive: bool = False, is_sparse: bool = False) -> None:
     """Run `role(stop)` and set the event `stop` on SIGTERM, SIGINT or SIGHUP."""
-    compile_codec(has_archive)
+    compile_codec(has_archive=has_archive, is_sparse=is_sparse)
     asyncio.run(_with_signals(role))
 
 
@@ -78,12 +80,19 @@ async def _with_signals(role: Any) -> None:
     await work
 
 
-def compile_codec(has_archive: bool) -> None:
-    """Encode and decode something small: the first call compiles for seconds, in which a role would be deaf."""
+def compile_codec(*, has_archive: bool = False, is_sparse: bool = False) -> None:
+    """Encode and decode something small: the first call compiles for seconds, in which a role would be deaf.
+
+    Parameters
+    ----------
+    has_archive : bool, default=False
+        Whether files will be written too.
+    is_sparse : bool, default=False
+        Whether dictionaries will be learned too.
+    """
     if has_archive:
         compress(np.arange(64.0).reshape(16, 4), lossless=True)
-    encoder, decoder = LiveEncoder(["a", "b"], max_error=1.0), LiveDecoder()
-    for moment in range(3):
-        message = encoder.encode(np.array([moment, np.nan]), moment)
-        if message is not None:
-            decoder.decode(message)
+    for target in [{"max_error": 1.0}, *[{"n_nonzero_coefs": 1}] * is_sparse]:
+        encoder, decoder = LiveEncoder(["a", "b", "c"], **target), LiveDecoder()
+        for number, row in enumerate(np.random.default_rng(0).integers(0, 50, (_TO_LEARN, 3))):
+            decoder.decode(encoder.encode(row, number) or b"")

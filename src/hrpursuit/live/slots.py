@@ -132,9 +132,7 @@ class SlotAssembler:
         """Take a reading of this moment that came now."""
         number = moment // self.slot
         if self._next is None:
-            self._next = now // self.slot
-            if number == self._next - 1 and now < (number + 1) * self.slot + self.wait:
-                self._next = number
+            self._next = min(max(number, (now - self.wait) // self.slot), now // self.slot)
             if self._paused is not None:  # nobody was silent in between
                 self._last = {name: last + self._next - self._paused for name, last in self._last.items()}
         if number < self._next:
