@@ -36,9 +36,9 @@ from hrpursuit.compression.files.feed import Feed
 from hrpursuit.compression.files.frame import MARKER
 from hrpursuit.compression.files.header import MAGIC
 from hrpursuit.compression.files.index import TRAILER
-from hrpursuit.compression.files.layout import Cursor, varint
 from hrpursuit.compression.files.members import Headers
 from hrpursuit.compression.files.scan import read_header
+from hrpursuit.compression.layout import Cursor, varint
 
 #: What may be raised: the file is damaged, claims to be newer, or claims to be larger than anybody asked for.
 REFUSALS = (DamagedFile, UnsupportedVersion, LimitExceeded)
@@ -72,6 +72,12 @@ def tables() -> Iterator[tuple[str, object]]:
     yield "array", plain
     yield "whole numbers", np.nan_to_num(plain).astype(np.int16)
     yield "any floats", rng.normal(size=(ROWS, 4)).astype(np.float32)
+    yield "states", np.column_stack([rng.random(ROWS) < 0.3, np.arange(ROWS) // 20 % 2 == 0])
+    yield "few values", rng.choice(np.pi ** np.arange(1, 5), (ROWS, 3))
+    yield "counts of a converter", np.round(np.cumsum(rng.normal(0, 9, (ROWS, 3)), axis=0)) * 10 / 1024
+    odd = np.round(20 + np.cumsum(rng.normal(0, 0.1, (ROWS, 3)), axis=0), 1)
+    odd[::7, 0], odd[5, 1], odd[6, 2] = -9999, 1e9, np.inf
+    yield "odd values", odd
     hours = pd.date_range("2017-10-01", periods=ROWS, freq="h", tz="Europe/Warsaw", name="UTC time")
     frame = pd.DataFrame(plain, index=hours, columns=[f"s{i:02d}" for i in range(6)])
     frame.attrs = {"unit": "µg/m³", "places": [50.06, 19.94]}
@@ -87,7 +93,7 @@ def tables() -> Iterator[tuple[str, object]]:
 def honest_files() -> list[Honest]:
     files = []
     for name, content in tables():
-        targets = [{"lossless": True}]
+        targets = [{"lossless": True}, *({"lossless": True, "effort": effort} for effort in ("fast", "best"))]
         if name in ("array", "frame", "whole numbers"):
             targets += [{"relative_rmse": 0.1}, {"relative_rmse": 0.01}, {"max_error": 5}, {"max_error": 0.3}]
             targets += [{"relative_error": 0.02}]  # a bound for each column

@@ -26,6 +26,65 @@ LAYERS = [
     ["cli"],
 ]
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+#: The same inside rooms that have many files, or rooms of their own. The `__init__` of a room stands above all of it.
+INSIDE = {
+    "schemes": [
+        ["dependence", "evidence", "finished", "span", "stages"],
+        ["finish_l1", "fixed_sparsity", "gaps", "paper", "working_sample"],
+        ["finish", "setup", "verdict"],
+        ["diagnosis", "online"],
+        ["exact"],
+        ["free"],
+    ],
+    "compression": [
+        ["errors", "jobs", "kernels"],
+        ["layout"],
+        ["targets"],
+        ["chunks"],
+        ["encoding"],
+        ["tables"],
+        ["files"],
+        ["column_errors", "parameters", "waiting"],
+        ["decoding"],
+        ["appending", "checking"],
+        ["reader", "stream"],
+        ["codec", "description"],
+    ],
+    "denoising": [
+        ["channels", "images", "options", "patches", "poisson", "tiles"],
+        ["learning", "masked_groups", "noise", "paper", "patch_hrp"],
+        ["directions", "filling"],
+        ["plain"],
+        ["grouped"],
+        ["denoise"],
+        ["inpainting"],
+    ],
+    "experiments": [
+        ["experiment", "machine", "peers", "published", "quirks", "style"],
+        ["cache", "errors", "photographs", "readings", "registry", "synthetic", "workers"],
+        ["methods", "patch_denoisers", "runner"],
+        ["comparison", "denoisers", "output", "timing"],
+        ["catalogue", "report"],
+    ],
+    "reports": [
+        ["readings"],
+        ["atoms", "hours", "picture", "targets"],
+        ["methods"],
+        ["study"],
+        ["packing"],
+        ["page"],
+    ],
+    "cli": [
+        ["agreement", "choice", "csv_text", "image_formats", "interrupt", "layout", "report"],
+        ["binary_tables", "csv_table", "demo_readings", "images"],
+        ["tables"],
+        ["options"],
+        ["data"],
+        ["compare", "compress", "decode", "decompress", "demo", "denoise", "encode", "fit", "inspect", "report_page",
+         "reproduce", "verify"],
+        ["main"],
+    ],
+}  # fmt: skip
 MODULES = sorted(path for path in ROOT.rglob("*.py") if path != ROOT / "__init__.py")
 
 
@@ -34,11 +93,35 @@ def room(path):
 
 
 def imported(path):
+    """The modules that a file imports; of `from package import name` the module, where the name is one."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module:
-            yield node.module
+            place = ROOT.parent.joinpath(*node.module.split("."))
+            for alias in node.names:
+                inner = place / alias.name
+                is_module = inner.is_dir() or inner.with_suffix(".py").is_file()
+                yield f"{node.module}.{alias.name}" if is_module else node.module
         elif isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
+
+
+def entries(folder):
+    """Files and folders of a folder by name, each with the files that it is made of."""
+    paths = [path for path in folder.iterdir() if path.name not in ("__init__.py", "__pycache__")]
+    files = {path.stem: [path] for path in paths if path.suffix == ".py"}
+    folders = {path.name: sorted(path.rglob("*.py")) for path in paths if path.is_dir()}
+    return files | {name: inside for name, inside in folders.items() if inside}
+
+
+def imports_inside(folder):
+    """For each entry of a folder the names of the others that it imports; "" is the folder itself."""
+    prefix = ["hrpursuit", *folder.relative_to(ROOT).parts]
+    found = {}
+    for name, paths in entries(folder).items():
+        parts = [other.split(".") for path in paths for other in imported(path)]
+        inside = {([*other, ""])[len(prefix)] for other in parts if other[: len(prefix)] == prefix}
+        found[name] = inside - {name}
+    return found
 
 
 def test_every_room_has_a_place():
@@ -54,6 +137,27 @@ def test_imports_go_down_only(path):
             assert parts[1] == here or RANK[parts[1]] < RANK[here], f"{here} imports {name}"
         elif parts[0] == "hrpursuit":
             assert here == "cli", f"{here} imports the package itself"
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_imports_inside_a_room_go_down_only(name):
+    rank = {entry: place for place, names in enumerate(INSIDE[name]) for entry in names}
+    found = imports_inside(ROOT / name)
+    assert set(found) == set(rank), f"give every file and folder of {name} its place in INSIDE"
+    up = [(one, other) for one, others in found.items() for other in others if not rank.get(other, 99) < rank[one]]
+    assert not up, f"imports inside {name} that do not go down"
+
+
+FOLDERS = sorted({path.parent for path in MODULES} - {ROOT})
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_folder_has_imports_in_a_circle(folder):
+    left = imports_inside(folder)
+    while free := [name for name, others in left.items() if not others & set(left)]:
+        for name in free:
+            del left[name]
+    assert not left, "these files import each other in a circle, or stand above one that does"
 
 
 @pytest.mark.parametrize("path", [p for p in MODULES if room(p) == "core"], ids=lambda path: path.name)

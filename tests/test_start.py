@@ -34,6 +34,39 @@ def test_import_loads_no_other_package():
     assert python(code).stdout == "set()\n"
 
 
+OTHERS = "{'sklearn', 'pandas', 'pyarrow', 'scipy', 'joblib'}"
+
+
+def test_the_codec_is_imported_without_other_packages():
+    """But numba loads the bare package scipy, to look at its version."""
+    code = f"""
+import sys, hrpursuit.compression
+bare = ('scipy', 'scipy.version', 'scipy.__config__')
+print([n for n in sys.modules if n.split('.')[0] in {OTHERS} and n not in bare and not n.startswith('scipy._')])
+"""
+    assert python(code).stdout == "[]\n"
+
+
+def test_the_codec_of_arrays_needs_no_other_packages():
+    code = f"""
+import sys
+sys.modules.update(dict.fromkeys({OTHERS}))  # whoever imports one of them gets an ImportError
+import numpy as np
+from hrpursuit.compression import Decoder, Encoder, compress, decompress, describe
+
+table = np.round(np.random.default_rng(0).normal(20, 5, (40, 6)), 1)
+for target in (dict(lossless=True), dict(max_error=0.3), dict(relative_rmse=0.05)):
+    data = compress(table, **target)
+    assert decompress(data).shape == table.shape
+encoder = Encoder(max_error=1.0)
+data = encoder.append(table) + encoder.finish()
+with Decoder(data) as decoder:
+    print(decoder.read(3, 9, columns=[1, 2]).shape, describe(data).n_rows)
+"""
+    done = python(code)
+    assert (done.returncode, done.stdout) == (0, "(7, 2) 40\n"), done.stderr
+
+
 @pytest.mark.parametrize("name", [*hrpursuit.__all__, "__version__"])
 def test_public_names(name):
     assert python(f"from hrpursuit import {name}; print({name} is not None)").stdout == "True\n"
@@ -208,3 +241,11 @@ class TestNotice:
     def test_nothing_is_said_where_no_kernel_of_ours_is_compiled(self, tmp_path):
         code = f"{SPARSE}HRP(scheme='paper').fit(X); import numba; numba.njit(lambda x: x + 1)(1)"
         assert python(code, NUMBA_CACHE_DIR=str(tmp_path)).stderr == ""
+
+
+def test_modules_are_there_after_importing_the_package():
+    code = "import hrpursuit; print(hrpursuit.datasets.make_sparse_coded.__name__, hrpursuit.metrics.__name__)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["make_sparse_coded", "hrpursuit.metrics"]
+    assert {"HRP", "datasets", "compression"} <= set(dir(hrpursuit))
+    assert not {"Any", "TYPE_CHECKING"} & set(dir(hrpursuit))

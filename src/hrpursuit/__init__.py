@@ -39,15 +39,21 @@ _HOMES = {
 }
 
 
+#: Public modules, which are imported in the same way: `hrpursuit.datasets` works after `import hrpursuit`.
+_MODULES = {"baselines", "compression", "datasets", "denoising", "metrics", "plots", "rows"}
+
+
 def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module  # noqa: PLC0415
 
+    if name in _MODULES:
+        return import_module(f"{__name__}.{name}")
     value = getattr(import_module(_HOMES[name]), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+    return sorted({*__all__, *_MODULES, "__version__"})

@@ -48,6 +48,20 @@ def told(capsys, *arguments, code=0):
 
 
 class TestCompress:
+    @pytest.mark.parametrize("stream", [[], ["--stream"]])
+    def test_jobs_change_no_byte(self, folder, capsys, stream):
+        for jobs in (1, 2):
+            asked = ["--max-error", 1, "--chunk-rows", 64, "--jobs", jobs, *stream]
+            assert command("compress", "readings.csv", "-o", f"{jobs}.hrp", *asked) == 0
+            assert command("decompress", f"{jobs}.hrp", "-o", f"{jobs}.csv", "--jobs", jobs) == 0
+        assert (folder / "1.hrp").read_bytes() == (folder / "2.hrp").read_bytes()
+        assert (folder / "1.csv").read_bytes() == (folder / "2.csv").read_bytes()
+        with Decoder(folder / "2.hrp") as decoder:
+            assert len(decoder.chunks) == 5
+        for sub in (["compress", "readings.csv", "-o", "0.hrp", "--lossless"], ["decompress", "1.hrp", "-o", "0.csv"]):
+            assert command(*sub, "--jobs", 0) == 2
+            assert "0 threads do nothing" in capsys.readouterr().err
+
     @pytest.mark.parametrize(
         "target", [["--rmse", "5%"], ["--rmse", "0.05"], ["--max-error", "1"], ["--lossless"]], ids=" ".join
     )
@@ -375,6 +389,19 @@ class TestVerify:
         report = json.loads(told(capsys, "verify", "bad.hrp", "--json", code=1))
         assert not report["is_whole"]
         assert report["faults"]
+
+    @pytest.mark.parametrize("target", ["0.1", "a=0.1,*=0.3"])
+    def test_a_bound_is_judged_on_decimals(self, folder, capsys, target):
+        """1000.1 - 1000.0 is a little more than 0.1 in doubles; verify took it for an error above the bound."""
+        table = pd.DataFrame({"a": [1000.0, 1000.1, 1000.2] * 40, "b": np.arange(120) / 10})
+        table.to_csv("decimals.csv", index=False)
+        assert command("compress", "decimals.csv", "-o", "d.hrp", "--max-error", target) == 0
+        again = decompress((folder / "d.hrp").read_bytes())
+        assert (again["a"] - table["a"]).abs().max() > 0.1
+        assert command("verify", "d.hrp", "--against", "decimals.csv") == 0
+        table["a"] += 0.001
+        table.to_csv("decimals.csv", index=False)
+        assert "exceeds" in told(capsys, "verify", "d.hrp", "--against", "decimals.csv", code=1)
 
     def test_an_error_above_the_bound(self, capsys):
         other = READINGS.copy()

@@ -2,6 +2,9 @@
 
 import io
 import os
+import subprocess
+import sys
+import time
 import warnings
 from itertools import pairwise
 
@@ -291,6 +294,49 @@ def test_rows_that_do_not_fit_the_file_are_refused(tmp_path):
     assert len(read(path)) == 4
     with pytest.raises(ValueError, match="effort must be one of"):
         Encoder.append_to(path, effort="none")
+
+
+WRITER = """
+import sys
+import numpy as np
+from hrpursuit.compression import Encoder
+
+encoder, row = Encoder.append_to(sys.argv[1], effort="fast"), int(sys.argv[2])
+with open(sys.argv[1], "ab", buffering=0) as file:
+    while True:
+        data = encoder.append(np.arange(row, row + 50.0).reshape(-1, 2)) + encoder.flush()
+        for start in range(0, len(data), 7):  # in pieces, so that some are missing when it ends
+            file.write(data[start : start + 7])
+        row += 50
+        print(row, flush=True)
+"""
+
+
+def test_a_writer_that_is_killed_loses_no_chunk_that_was_written(tmp_path):
+    """Killed three times in the midst of writing; each time the file is read to its last whole chunk, and gone on
+    with.
+    """
+    path = tmp_path / "readings.hrp"
+    encoder = Encoder(lossless=True, effort="fast")
+    path.write_bytes(encoder.append(np.arange(10.0).reshape(-1, 2)) + encoder.flush())
+    row = 10
+    for pause in (0.0, 0.003, 0.011):
+        arguments = [sys.executable, "-W", "ignore", "-c", WRITER, str(path), str(row)]
+        with subprocess.Popen(arguments, stdout=subprocess.PIPE, text=True) as writer:
+            for _ in range(5):
+                said = int(writer.stdout.readline())
+            time.sleep(pause)
+            writer.kill()  # SIGKILL: nothing is done on the way out
+            said = max([said, *map(int, writer.stdout.read().split())])
+        with Decoder(path, damaged="skip") as decoder:
+            found = decoder.read()
+        np.testing.assert_array_equal(found.ravel(), np.arange(found.size))
+        assert found.size >= said >= row + 250
+        row = found.size
+    encoder, _ = quietly_appended(path)
+    with path.open("ab") as file:
+        file.write(encoder.finish())
+    np.testing.assert_array_equal(read(path).ravel(), np.arange(row))
 
 
 def test_bytes_reach_the_disk_before_mending_is_said(tmp_path, monkeypatch):

@@ -7,9 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from hrpursuit.compression import Decoder, Encoder, codec, compress, decompress, describe, stream
+from hrpursuit.compression import Encoder, codec, compress, decompress, describe, stream
 from hrpursuit.compression.checking import _distance, _keeps
+from hrpursuit.compression.chunks.chunk_decoder import ChunkDecoder
 from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
+from hrpursuit.compression.files.writer import Writer
 from hrpursuit.compression.targets import Target
 
 TABLE = np.round(np.random.default_rng(0).normal(20, 5, (50, 3)), 1)
@@ -22,24 +24,24 @@ class Careless(ChunkCoder):
     error = 1.0
     n_calls = 0
 
-    def encode_all(self, chunks, progress=None):
+    def encode_all(self, chunks, progress=None, n_jobs=1):
         wrong = [[column.copy() for column in chunk] for chunk in chunks]
         wrong[-1][0][0] += type(self).error
-        return super().encode_all(wrong, progress)
+        return super().encode_all(wrong, progress, n_jobs)
 
 
 class Garbled(ChunkCoder):
     """Gives bytes that nobody can decode."""
 
-    def encode_all(self, chunks, progress=None):
-        return (b"\xff" + data for data in super().encode_all(chunks, progress))
+    def encode_all(self, chunks, progress=None, n_jobs=1):
+        return (b"\xff" + data for data in super().encode_all(chunks, progress, n_jobs))
 
 
 class Forgetful(ChunkCoder):
     """Puts a reading where there was a gap."""
 
-    def encode_all(self, chunks, progress=None):
-        return super().encode_all([[np.nan_to_num(column) for column in chunk] for chunk in chunks], progress)
+    def encode_all(self, chunks, progress=None, n_jobs=1):
+        return super().encode_all([[np.nan_to_num(column) for column in chunk] for chunk in chunks], progress, n_jobs)
 
 
 @pytest.fixture
@@ -152,18 +154,19 @@ class Failing(ChunkCoder):
 
     fails = True
 
-    def encode(self, columns):
+    def _as_table(self, columns, bounds):
         if type(self).fails:
             raise MemoryError("no room")
-        return super().encode(columns)
+        return super()._as_table(columns, bounds)
 
 
+@pytest.mark.parametrize("n_jobs", [1, 2])
 @pytest.mark.parametrize("call", ["append", "flush", "finish"])
-def test_an_exception_in_a_chunk_leaves_the_encoder_as_it_was(use, call):
+def test_an_exception_in_a_chunk_leaves_the_encoder_as_it_was(use, call, n_jobs):
     use(Failing)
     for n_before in (0, 25):
         Failing.fails = False
-        encoder, file = Encoder(lossless=True, chunk_rows=10), io.BytesIO()
+        encoder, file = Encoder(lossless=True, chunk_rows=10, n_jobs=n_jobs), io.BytesIO()
         file.write(encoder.append(TABLE[:n_before]))
         if call != "append":
             file.write(encoder.append(TABLE[n_before : n_before + 3]))
@@ -181,11 +184,11 @@ def test_chunks_before_the_one_that_fails_come_with_the_next_call(use, monkeypat
     calls = []
 
     class SecondFails(ChunkCoder):
-        def encode(self, columns):
+        def _as_table(self, columns, bounds):
             calls.append(len(columns[0]))
             if len(calls) == 2:
                 raise KeyboardInterrupt
-            return super().encode(columns)
+            return super()._as_table(columns, bounds)
 
     use(SecondFails)
     encoder = Encoder(lossless=True, chunk_rows=10)
@@ -196,10 +199,20 @@ def test_chunks_before_the_one_that_fails_come_with_the_next_call(use, monkeypat
     np.testing.assert_array_equal(decompress(data + encoder.finish()), TABLE)
 
 
+def test_an_index_that_fails_leaves_the_encoder_as_it_was(monkeypatch):
+    """The rows that `finish` has coded before its index fails are not lost."""
+    encoder = Encoder(lossless=True, chunk_rows=20)
+    data = encoder.append(TABLE)
+    with monkeypatch.context() as patch:
+        patch.setattr(Writer, "end", lambda self: (_ for _ in ()).throw(MemoryError("no room")))
+        with pytest.raises(MemoryError):
+            encoder.finish()
+    np.testing.assert_array_equal(decompress(data + encoder.finish()), TABLE)
+
+
 def test_every_chunk_is_decoded_once(monkeypatch):
-    decoder = type(Decoder(compress(TABLE, lossless=True))._reader._decoder)
-    rows, decode = [], decoder.decode
-    monkeypatch.setattr(decoder, "decode", lambda self, data, n: rows.append(n) or decode(self, data, n))
+    rows, decode = [], ChunkDecoder.decode
+    monkeypatch.setattr(ChunkDecoder, "decode", lambda self, data, n: rows.append(n) or decode(self, data, n))
     compress(TABLE, max_error=0.5, chunk_rows=20)
     assert rows == [20, 20, 10]
     rows.clear()

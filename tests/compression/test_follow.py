@@ -257,7 +257,7 @@ def test_settings_that_are_none(blocks):
 
 def test_a_chunk_has_to_fit_the_limit_not_all_of_them(blocks):
     data = b"".join(blocks)
-    n_bytes = 10 * 4 * 8 + 16 * 4
+    n_bytes = 10 * 4 * 8 + 512 * 4
     assert len(list(Decoder.follow(data, limit=n_bytes))) == 6
     with pytest.raises(LimitExceeded, match=f"limit={n_bytes - 1}"):
         list(Decoder.follow(data, limit=n_bytes - 1))

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hrpursuit.compression import DamagedFile, Decoder, Encoder, Target, compress, decompress
-from hrpursuit.compression.files.layout import Cursor
+from hrpursuit.compression.layout import Cursor
 from hrpursuit.compression.parameters import check_settings, read_bounds
 
 TABLE = np.arange(12.0).reshape(4, 3)

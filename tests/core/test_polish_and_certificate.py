@@ -234,3 +234,17 @@ def test_certificates_can_be_compared_and_hashed():
     assert first != "a certificate"
     assert len({first, same, other}) == 2
     assert str(first) == "not certified on 100 rows: 1 pair of atoms with too many common zeros"
+
+
+def test_two_samples_per_feature_are_never_certified():
+    """Of such fits every sixth that passed the other conditions was wrong."""
+    n_exact = 0
+    for seed in range(12):
+        X, _, W = make_sparse_coded(40, 20, sparsity=0.2, random_state=seed)
+        found = HRP(random_state=0).fit(X)
+        n_exact += dictionary_error(found.components_, W) < 1e-6
+        assert not found.certificate_
+        assert found.verdict_.kind == "undetermined"
+    assert n_exact > 0
+    X, _, W = make_sparse_coded(80, 20, sparsity=0.2, random_state=0)
+    assert HRP(random_state=0).fit(X).certificate_

@@ -25,6 +25,8 @@ from hrpursuit.estimators import HRPOptions
 
 N_CHANGES = int(os.environ.get("HRPURSUIT_FUZZ", "60"))
 X, _, W = make_sparse_coded(300, 6, sparsity=0.3, random_state=0)
+NOISY = 1 + make_sparse_coded(500, 6, sparsity=0.3, snr_db=15, random_state=1)[0]
+DENSE = np.random.default_rng(0).standard_normal((500, 6))
 IMAGE = np.add.outer(np.arange(24.0), np.sin(np.arange(24.0)) * 9)
 REFUSED = re.compile(r"is not a readable hrpursuit model: it is damaged|holds a [\w-]* of version|holds a \w*, not a")
 
@@ -45,6 +47,9 @@ MODELS = {
     "HRP, free": lambda: HRP(dictionary="complete", n_nonzero_coefs=2, random_state=0).fit(X),
     "MiniBatchHRP": lambda: MiniBatchHRP(random_state=0).partial_fit(X),
     "MiniBatchHRP, complete": lambda: MiniBatchHRP(dictionary="complete", n_nonzero_coefs=2).partial_fit(X),
+    "MiniBatchHRP, noisy": lambda: MiniBatchHRP(dictionary="complete", fit_intercept=True).partial_fit(NOISY),
+    "MiniBatchHRP, dense": lambda: MiniBatchHRP(random_state=0).partial_fit(DENSE),
+    "MiniBatchHRP, lost": lambda: MiniBatchHRP(random_state=0).partial_fit(X[:200]).partial_fit(NOISY[:200]),
     "MiniBatchHRP, too few": lambda: MiniBatchHRP(random_state=0).partial_fit(X[:3]),
     "KSVD": lambda: KSVD(n_nonzero_coefs=2, n_components=9, max_iter=3, tol=0.5, random_state=0).fit(X),
     "LogCoshRTR": lambda: LogCoshRTR(random_state=0).fit(X),

@@ -212,7 +212,9 @@ class TestNothingObserved:
             found = HRP(n_nonzero_coefs=n_nonzero, random_state=0).fit(blank)
             assert_allclose(found.components_ @ found.components_.T, np.eye(10), atol=1e-12)
             assert np.isfinite(found.transform(blank)).all()
-        with pytest.raises(ValueError, match=r'"complete" needs features that are observed somewhere.*: 2, 7\. Remove'):
+        with pytest.raises(
+            ValueError, match=r'"complete" needs features that are observed somewhere; columns.*: 3, 8\. Remove'
+        ):
             HRP(dictionary="complete").fit(blank)
         free = HRP(n_nonzero_coefs=2, dictionary="complete", random_state=0).fit(blank)
         assert_array_equal(free.components_[:, [2, 7]], 0)

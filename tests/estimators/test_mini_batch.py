@@ -1,5 +1,6 @@
 """The online estimator: what it promises to those who feed it a stream."""
 
+import dataclasses
 import json
 import pickle
 import subprocess
@@ -55,10 +56,22 @@ def same(a, b):
         b.n_samples_seen_,
     )
     assert str(a.certificate_) == str(b.certificate_)
-    assert a._state.numbers() == b._state.numbers()
-    for name in a._state.shapes():
-        if name != "pending":  # what was in it before is left over
-            assert_array_equal(getattr(a._state, name), getattr(b._state, name))
+    assert_same_state(a._state.joined(), b._state.joined())
+
+
+def assert_same_state(a, b):
+    """Of arrays, numbers, and objects that hold them: each bit."""
+    assert type(a) is type(b)
+    if dataclasses.is_dataclass(a):
+        a, b = vars(a), vars(b)
+    if isinstance(a, np.ndarray):
+        assert_array_equal(a, b)
+    elif isinstance(a, dict | list):
+        assert len(a) == len(b)
+        for key in a if isinstance(a, dict) else range(len(a)):
+            assert_same_state(a[key], b[key])
+    else:
+        assert a == b
 
 
 class TestHowTheStreamIsCut:
@@ -139,7 +152,13 @@ class TestFiles:
 
     def test_settings_and_names_come_back(self, path):
         model = MiniBatchHRP.load(path)
-        expected = {"n_nonzero_coefs": 2, "dictionary": "complete", "window": 300, "forgetting": None}
+        expected = {
+            "n_nonzero_coefs": 2,
+            "dictionary": "complete",
+            "window": 300,
+            "forgetting": None,
+            "fit_intercept": False,
+        }
         assert model.get_params() == expected | {"random_state": 0}
         assert list(model.feature_names_in_) == list("abcdef")
         with pytest.raises(ValueError, match="feature names"):
@@ -176,13 +195,15 @@ class TestFiles:
             lambda header, arrays: arrays.pop("_state.coder"),
             lambda header, arrays: arrays.update({"_state.coder": np.full((6, 6), np.nan)}),
             lambda header, arrays: arrays.update({"_state.coder": np.ones((6, 6), dtype=np.float32)}),
-            lambda header, arrays: arrays.update({"_state.window": np.ones((299, 6))}),
+            lambda header, arrays: arrays.update({"_state.window.0": np.ones((3, 6))}),
             lambda header, arrays: arrays.update(components_=np.eye(5), encoder_=np.eye(5)),
             lambda header, arrays: header["fitted"]["_state"].update(mode="lucky"),
             lambda header, arrays: header["fitted"]["_state"].update(n_seen=-1),
-            lambda header, arrays: header["fitted"]["_state"].update(n_pending=200),
-            lambda header, arrays: header["fitted"]["_state"].update(n_window=2.5),
-            lambda header, arrays: header["fitted"]["_state"].update(level=float("inf")),
+            lambda header, arrays: arrays.update({"_state.pending.0": np.ones((200, 6))}),
+            lambda header, arrays: header["fitted"]["_state"].update(n_fresh=2.5),
+            lambda header, arrays: header["fitted"]["_state"]["mode"]["level"].update(mean=float("inf")),
+            lambda header, arrays: header["fitted"]["_state"]["mode"]["level"].update(mean=-1.0),
+            lambda header, arrays: header["fitted"]["_state"]["mode"].update({"class": "Exact"}),
             lambda header, arrays: header["fitted"]["_state"].pop("wait"),
             lambda header, arrays: header["fitted"]["_state"]["settings"].update(n_features=7),
             lambda header, arrays: header["fitted"]["_state"]["settings"].update(forgetting=2.0),
@@ -191,10 +212,10 @@ class TestFiles:
             lambda header, arrays: header["fitted"]["_state"]["settings"].update(n_nonzero=7),
             lambda header, arrays: header["fitted"]["_state"]["settings"].update(seed=-1),
             lambda header, arrays: header["fitted"]["_state"]["settings"].update(seed=None),
-            lambda header, arrays: header["fitted"]["_state"].update(n_pending=199, n_seen=10**9),
+            lambda header, arrays: header["fitted"]["_state"].update(n_seen=10**9),
             lambda header, arrays: header["parameters"].update(n_nonzero_coefs="x"),
             lambda header, arrays: arrays.update({"_state.coder": np.zeros((6, 6))}),
-            lambda header, arrays: arrays.update({"_state.zero_share": np.full(6, -5.0)}),
+            lambda header, arrays: arrays.update({"_state.mode.trial": np.zeros((6, 6))}),
             lambda header, arrays: arrays.update(components_=np.full((6, 6), np.nan)),
             lambda header, arrays: arrays.update(encoder_=np.full((6, 6), "x")),
             lambda header, arrays: header["fitted"].update(feature_names_in_=["a", "b"]),
@@ -444,7 +465,7 @@ class TestOddData:
         early[:, 3] = 0
         model = feed(MiniBatchHRP(dictionary="complete", random_state=0), early)
         assert np.isfinite(model.encoder_).all()
-        with pytest.raises(ValueError, match="always zero: 3"):
+        with pytest.raises(ValueError, match="always zero: 4"):
             clone(model).fit(early)
         assert dictionary_error(feed(model, X).components_, W) < 1e-9
 

@@ -214,7 +214,7 @@ def test_bars_are_not_needed_to_fit(given, path):
 def test_features_are_named_by_the_data_at_hand(tmp_path):
     model = HRP(dictionary="complete", random_state=0).fit(FRAME)
     np.save(tmp_path / "z.npy", FRAME.assign(s7=2 * FRAME.s1).to_numpy())
-    with pytest.raises(ValueError, match="linearly dependent on one another: 1, 7"):
+    with pytest.raises(ValueError, match="linearly dependent on one another: 2, 8"):
         model.fit(tmp_path / "z.npy")
 
 
@@ -360,3 +360,34 @@ class TestProgress:
         kinds = [kind for output in notebook.cells[0].outputs for kind in output.get("data", {})]
         assert "application/vnd.jupyter.widget-view+json" in kinds
         assert "warn" not in str([output.get("text") for output in notebook.cells[0].outputs]).lower()
+
+
+class TestOutputThatIsRead:
+    """The samples must not be replaced by their codes, however they were given."""
+
+    X = np.random.default_rng(0).laplace(size=(60, 4))
+
+    def given(self, kind, tmp_path):
+        path = tmp_path / f"x.{kind}"
+        if kind == "npy":
+            np.save(path, self.X)
+            return path, np.load(path, mmap_mode="r")
+        if kind == "h5":
+            with pytest.importorskip("h5py").File(path, "w") as file:
+                file["X"] = self.X
+            return path, pytest.importorskip("h5py").File(path, "r")["X"]
+        array = pytest.importorskip("zarr").create_array(path, data=self.X)
+        return path, array
+
+    @pytest.mark.parametrize("kind", ["npy", "h5", "zarr"])
+    def test_is_refused(self, kind, tmp_path):
+        path, data = self.given(kind, tmp_path)
+        model = HRP(random_state=0).fit(self.X)
+        with pytest.raises(ValueError, match="is also read"):
+            model.transform(data, out=path)
+        assert_array_equal(data[:], self.X)
+
+    def test_a_view_of_a_memory_map(self, tmp_path):
+        path, data = self.given("npy", tmp_path)
+        with pytest.raises(ValueError, match="is also read"):
+            HRP(random_state=0).fit(self.X).transform(np.asarray(data)[5:], out=path)

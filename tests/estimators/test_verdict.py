@@ -128,6 +128,74 @@ class TestWhatToTry:
         assert (found.kind, found.advice) == ("compressible", 'try scheme="exact"')
 
 
+class TestExpectedError:
+    """Against the error that the truth shows. Seeds are used by no benchmark."""
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize(("n_features", "n_samples"), [(10, 300), (20, 1000), (40, 1000)])
+    @pytest.mark.parametrize("snr_db", [50, 20, 10])
+    def test_noise(self, dictionary, n_features, n_samples, snr_db):
+        X, _, components = make_sparse_coded(
+            n_samples, n_features, sparsity=0.2, snr_db=snr_db, dictionary=dictionary, random_state=77
+        )
+        model = HRP(dictionary=dictionary, random_state=0).fit(X)
+        ratio = model.verdict_.expected_error / dictionary_error(model.components_, components)
+        assert 0.7 < ratio < 1.3
+        assert f"about {model.verdict_.expected_error:.2g}" in model.verdict_.confidence
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    def test_dense_codes(self, rng, dictionary):
+        _, _, components = make_sparse_coded(20, 10, sparsity=0.2, dictionary=dictionary, random_state=5)
+        model = HRP(dictionary=dictionary, random_state=0).fit(rng.laplace(size=(8000, 10)) @ components)
+        ratio = model.verdict_.expected_error / dictionary_error(model.components_, components)
+        assert 0.6 < ratio < 1.5
+
+    def test_repeated_samples_are_no_evidence(self):
+        X = make(500, 15, snr_db=20)
+        once, often = verdict(X).expected_error, verdict(np.tile(X, (4, 1))).expected_error
+        assert 0.8 < often / once < 1.25
+
+    def test_none_where_nothing_was_estimated(self, rng):
+        assert verdict(make(300, 20)).expected_error is None
+        assert verdict(make(300, 20, snr_db=20), n_nonzero_coefs=4).expected_error is None
+        assert verdict(rng.standard_normal((200, 20))).expected_error is None
+
+
+class TestGaps:
+    @staticmethod
+    def table(snr_db=None, seed=0):
+        rng = np.random.default_rng(seed)
+        codes = np.zeros((500, 20))
+        for row in codes:
+            row[rng.choice(20, 4, replace=False)] = rng.standard_normal(4)
+        _, _, components = make_sparse_coded(20, 20, sparsity=0.2, random_state=seed)
+        X = codes @ components
+        if snr_db is not None:
+            X = X + 10 ** (-snr_db / 20) * X.std() * rng.standard_normal(X.shape)
+        return np.where(rng.random(X.shape) < 0.12, np.nan, X), components
+
+    def test_exact(self):
+        X, components = self.table()
+        model = HRP(n_nonzero_coefs=4, random_state=0).fit(X)
+        assert dictionary_error(model.components_, components) < 1e-6
+        assert model.verdict_.kind == "exact"
+        assert "leave no error" in model.verdict_.finding
+        assert model.verdict_.advice == ""
+
+    def test_noise_and_its_level(self):
+        X, _ = self.table(snr_db=25)
+        found = verdict(X, n_nonzero_coefs=4)
+        assert found.kind == "noisy"
+        assert abs(found.snr_db - 25) < 3
+        assert "11.8% of the entries are missing" in found.finding
+
+
+class TestTruth:
+    def test_a_verdict_is_neither_true_nor_false(self):
+        with pytest.raises(TypeError, match=r"verdict_\.kind"):
+            bool(verdict(make(200, 10)))
+
+
 class TestAtomsUsedTogether:
     """Two atoms that the same samples use can be mixed without loss of zeros; others cannot, however often they go
     together.
@@ -178,8 +246,11 @@ class TestAtomsUsedTogether:
 class TestFixedNumberOfCodes:
     @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
     def test_of_exactly_sparse_samples_with_more(self, dictionary):
-        found = verdict(make(300, 20), n_nonzero_coefs=3, dictionary=dictionary)
-        assert found.kind == "exact"
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # who searches for the best number of codes tries numbers like this
+            found = verdict(make(300, 20), n_nonzero_coefs=3, dictionary=dictionary)
+        assert found.kind == "misspecified"
+        assert "without n_nonzero_coefs" in found.advice
         assert "more than the 3 codes that are kept" in found.finding
         assert "without n_nonzero_coefs" in found.advice
 

@@ -9,7 +9,7 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import BOUNDS, HRP, SHARES, Share, chosen_index, table_options
+from hrpursuit.cli.options import BOUNDS, HRP, SHARES, Share, chosen_index, jobs_option, table_options
 from hrpursuit.cli.report import json_option, print_json, print_table
 from hrpursuit.cli.tables import DASH, TableFile, check_output, opened, output_file
 from hrpursuit.compression import Decoder, Encoder
@@ -48,6 +48,7 @@ _ROWS_AT_ONCE = 1000  # of a stream, for the bar to move
 @click.option("--chunk-rows", type=click.IntRange(1, 65536),
               help="Rows that are decoded together; if not given, as many as have a million readings.")  # fmt: skip
 @click.option("--stream", is_flag=True, help="Chunk by chunk with little memory, whatever the size of DATA.")
+@jobs_option
 @table_options
 @json_option
 def compress(
@@ -63,12 +64,13 @@ def compress(
     basis: str,
     chunk_rows: int | None,
     stream: bool,
+    jobs: int,
     quantity: str | None,
     index_column: str | None,
     no_index: bool,
     as_json: bool,
 ) -> None:
-    """Compress DATA, one moment a row and one sensor a column, to exactly one target.
+    """Compress DATA, one moment per row and one sensor per column, to exactly one target.
 
     DATA is .csv, .parquet or .npy; - is standard input (CSV). An empty cell, NA and NaN are gaps, and stay. The first
     column is the index if it holds ISO 8601 time stamps, or growing whole numbers and is named like time (hour, date,
@@ -83,7 +85,7 @@ def compress(
     asked = {"--rmse": rmse, "--max-error": max_error, "--relative-error": relative_error, "--n-nonzero": n_nonzero,
              "--lossless": lossless or None}  # fmt: skip
     target = _target(asked, lossless_columns)
-    settings: dict[str, Any] = {**target, "effort": effort, "basis": basis, "chunk_rows": chunk_rows}
+    settings: dict[str, Any] = {**target, "effort": effort, "basis": basis, "chunk_rows": chunk_rows, "n_jobs": jobs}
     start = time.perf_counter()
     with (
         opened(data, quantity=quantity, index=chosen_index(index_column, no_index)) as table,
@@ -99,7 +101,7 @@ def compress(
                 temporary.write_bytes(compress_table(whole, **settings, progress=lambda n_done, _: show(n_done)))
             pieces = iter([whole])
         seconds = time.perf_counter() - start
-        found = _measured(pieces, temporary, table.name, bars)
+        found = _measured(pieces, temporary, table.name, bars, jobs)
         n_bytes = {"in": table.n_bytes, "out": temporary.stat().st_size}
     _tell(found, n_bytes, seconds, out, target, as_json)
 
@@ -127,9 +129,12 @@ def _stream(table: TableFile, temporary: Path, settings: dict[str, Any], bars: B
         file.write(encoder.finish())
 
 
-def _measured(pieces: Any, compressed: Path, name: str, bars: Bars) -> Agreement:
+def _measured(pieces: Any, compressed: Path, name: str, bars: Bars, jobs: int) -> Agreement:
     """Decode what was written and compare it: the figures are of the file, not of the intention."""
-    with Decoder(compressed, limit=None) as decoder, bars.rows("decode and compare", decoder.n_rows) as show:
+    with (
+        Decoder(compressed, limit=None, n_jobs=jobs) as decoder,
+        bars.rows("decode and compare", decoder.n_rows) as show,
+    ):
 
         def counted() -> Any:
             n_done = 0

@@ -9,7 +9,7 @@ import click
 
 from hrpursuit.cli.csv_text import style_of_columns
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import TABLES, limit_option, told_of
+from hrpursuit.cli.options import TABLES, jobs_option, limit_option, told_of
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.cli.tables import DASH, as_file, check_output, write_table
 from hrpursuit.compression import Decoder
@@ -28,6 +28,7 @@ from hrpursuit.progress import Bars
 @click.option("--damaged", type=click.Choice(["raise", "skip"]), default="raise", show_default=True,
               help="skip: write what is whole of a damaged file.")  # fmt: skip
 @limit_option
+@jobs_option
 @json_option
 def decompress(
     compressed: Path,
@@ -37,6 +38,7 @@ def decompress(
     names: tuple[str, ...],
     damaged: Any,
     limit: int | None,
+    jobs: int,
     as_json: bool,
 ) -> None:
     """Write the table that COMPRESSED holds; - is standard input.
@@ -48,7 +50,7 @@ def decompress(
     with (
         as_file(compressed) as file,
         told_of(compressed),
-        Decoder(file, damaged=damaged, limit=limit) as decoder,
+        Decoder(file, damaged=damaged, limit=limit, n_jobs=jobs) as decoder,
         Bars(not as_json, stop_if_interrupted) as bars,
     ):
         columns = _columns(names, decoder) if names else None

@@ -96,6 +96,19 @@ def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
                         help="Most bytes that the readings may take; none: no limit.")(command)  # fmt: skip
 
 
+def jobs_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """How many chunks are worked on at the same time."""
+    return click.option("--jobs", type=int, default=1, show_default=True, callback=_check_jobs,
+                        help="Threads, each with a chunk of its own; -1: one per core. The file does not depend on "
+                             "it.")(command)  # fmt: skip
+
+
+def _check_jobs(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    if value == 0:
+        raise click.BadParameter("0 threads do nothing; give 1, or -1 for one per core.", ctx, param)
+    return value
+
+
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say how a table of readings is to be read."""
     for option in (

@@ -1,4 +1,4 @@
-"""The end of a file that is to be gone on with: found, and mended if it was cut."""
+"""The end of a file that is to be continued: found, and mended if it was cut."""
 
 import os
 import warnings
@@ -19,7 +19,7 @@ from hrpursuit.compression.files.scan import Scan, read_header
 
 @dataclass(frozen=True)
 class Ending:
-    """What to go on from.
+    """Where a file is continued.
 
     Attributes
     ----------

@@ -13,6 +13,7 @@ from hrpursuit.compression.decoding import ChunkReader
 from hrpursuit.compression.encoding.decimals import keeps_bound
 from hrpursuit.compression.errors import DamagedFile, stack_level
 from hrpursuit.compression.files.frame import Frame
+from hrpursuit.compression.jobs import in_order
 from hrpursuit.compression.targets import Target
 
 #: Of each column that is rounded after decoding, the least and the largest number it can have.
@@ -29,6 +30,17 @@ class Payload:
     is_plain: bool = False
 
 
+@dataclass(frozen=True)
+class _Comparison:
+    """What a payload decodes to, beside the chunk that it was made of."""
+
+    data: bytes
+    keeps: bool  # the target, as far as single readings go
+    error: float = 0.0  # roots of the sums of squares of errors, and of readings
+    reading: float = 0.0
+    of_columns: np.ndarray | None = None  # squared errors, for a ColumnErrors
+
+
 def checked(
     reader: ChunkReader,
     target: Target,
@@ -36,33 +48,47 @@ def checked(
     chunks: Sequence[list[np.ndarray]],
     payloads: Iterable[bytes],
     column_errors: ColumnErrors | None = None,
+    n_jobs: int = 1,
 ) -> list[Payload]:
-    """Decode each payload and compare it with its chunk; what does not keep the target is stored as it is, and warned
-    of. A relative RMSE is kept over all of the chunks, every other target in each of them.
+    """Decode each payload and compare it with its chunk, in threads; what does not keep the target is stored as it is,
+    and warned of. A relative RMSE is kept over all of the chunks, every other target in each of them.
 
     The errors of what is given are added to `column_errors`.
     """
-    given = []
-    errors, readings = [0.0] * len(chunks), [0.0] * len(chunks)
-    of_columns: list[np.ndarray | None] = [None] * len(chunks)
-    for place, (columns, data) in enumerate(zip(chunks, payloads, strict=True)):
-        decoded = _decoded(reader, data, columns, limits)
-        if decoded is None or not _keeps(target, columns, decoded):
-            given.append(_plain(reader, columns))
-            continue
-        given.append(Payload(data))
-        if target.kind == "relative_rmse":
-            errors[place], readings[place] = _norms(target, columns, decoded)
-        if column_errors is not None:
-            of_columns[place] = column_errors.squared(columns, decoded)
+
+    def compare(pair: tuple[list[np.ndarray], bytes]) -> _Comparison:
+        return _compared(reader, target, limits, *pair, column_errors)
+
+    found = list(in_order(compare, zip(chunks, payloads, strict=True), n_jobs))
     is_rmse = target.kind == "relative_rmse"
+    is_kept = [one.keeps for one in found]
+    errors = [one.error if one.keeps else 0.0 for one in found]
+    readings = [one.reading if one.keeps else 0.0 for one in found]
     while is_rmse and math.hypot(*errors) > target.amount * math.hypot(*readings) * (1 + _SLACK):
         worst = errors.index(max(errors))
-        given[worst], errors[worst], of_columns[worst] = _plain(reader, chunks[worst]), 0.0, None
-    for one in of_columns:
-        if column_errors is not None and one is not None:
-            column_errors.add(one)
-    return given
+        is_kept[worst], errors[worst] = False, 0.0
+    for one, kept in zip(found, is_kept, strict=True):
+        if column_errors is not None and kept and one.of_columns is not None:
+            column_errors.add(one.of_columns)
+    return [
+        Payload(one.data) if kept else _plain(reader, columns)
+        for one, kept, columns in zip(found, is_kept, chunks, strict=True)
+    ]
+
+
+def _compared(
+    reader: ChunkReader,
+    target: Target,
+    limits: Limits,
+    columns: list[np.ndarray],
+    data: bytes,
+    column_errors: ColumnErrors | None,
+) -> _Comparison:
+    decoded = _decoded(reader, data, columns, limits)
+    if decoded is None or not _keeps(target, columns, decoded):
+        return _Comparison(data, keeps=False)
+    norms = _norms(target, columns, decoded) if target.kind == "relative_rmse" else (0.0, 0.0)
+    return _Comparison(data, True, *norms, None if column_errors is None else column_errors.squared(columns, decoded))
 
 
 def _decoded(reader: ChunkReader, data: bytes, like: list[np.ndarray], limits: Limits) -> list[np.ndarray] | None:

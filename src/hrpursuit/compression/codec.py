@@ -11,6 +11,7 @@ from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
 from hrpursuit.compression.errors import DamagedFileWarning
 from hrpursuit.compression.files.header import fitting_chunk_rows
 from hrpursuit.compression.files.writer import Writer, split_rows
+from hrpursuit.compression.jobs import n_threads
 from hrpursuit.compression.parameters import Amounts, check_settings, request_target
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.tables.columns import take_apart
@@ -27,6 +28,7 @@ def compress(
     effort: str = "default",
     basis: str = "adaptive",
     chunk_rows: int | None = None,
+    n_jobs: int | None = None,
     progress: Callable[[int, int], object] | None = None,
 ) -> bytes:
     """Compress a table of readings into the bytes of a file.
@@ -37,8 +39,8 @@ def compress(
     Parameters
     ----------
     table : array-like or DataFrame of shape (n_rows, n_columns)
-        One time a row, one sensor a column: bool, whole numbers or floats up to 64 bits. NaN is a gap, and stays one.
-        Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well.
+        One time per row, one sensor per column: bool, whole numbers or floats up to 64 bits. NaN is a gap, and stays
+        one. Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well.
     relative_rmse : float, default=None
         Relative RMSE over all readings of the columns that are not lossless, gaps and infinities not counted, as a
         fraction: 0.05 is 5%. Columns with small readings may be lost in it; a LostColumnsWarning
@@ -65,8 +67,10 @@ def compress(
         Basis over the sensors where readings are transformed. The adaptive one is learned from what is already
         decoded and takes no bytes.
     chunk_rows : int or None, default=None
-        Rows of a chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
+        Rows per chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
         readings. The shorter chunks are, the less has to be decoded for a range of rows, and the longer is the file.
+    n_jobs : int or None, default=None
+        Threads, each with a chunk of its own: None is 1, -1 one per core. The bytes do not depend on it.
     progress : callable, default=None
         Called as `progress(n_rows_done, n_rows)`.
 
@@ -91,7 +95,7 @@ def compress(
         n_nonzero_coefs=n_nonzero_coefs,
         lossless=lossless,
     )
-    chunk_rows = check_settings(effort, basis, chunk_rows)
+    chunk_rows, n_jobs = check_settings(effort, basis, chunk_rows), n_threads(n_jobs)
     parts = take_apart(table)
     target = request.target(parts.schema.columns, parts.columns)
     coder = ChunkCoder(target, effort=effort, basis=basis)
@@ -107,16 +111,16 @@ def compress(
         payloads = [Payload(b"")] * len(chunks)
     else:
         columns = [chunk.columns for chunk in chunks]
-        coded = coder.encode_all(columns, progress)
+        coded = coder.encode_all(columns, progress, n_jobs)
         errors = ColumnErrors(parts.columns) if target.kind == "relative_rmse" else None
-        payloads = checked(ChunkReader(writer.header), target, parts.schema.limits, columns, coded, errors)
+        payloads = checked(ChunkReader(writer.header), target, parts.schema.limits, columns, coded, errors, n_jobs)
         if errors is not None:
             errors.warn(target.amount, parts.schema.columns)
     body = [writer.chunk(chunk, one.data, one.is_plain) for chunk, one in zip(chunks, payloads, strict=True)]
     return b"".join([writer.start, *body, writer.end()])
 
 
-def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT) -> Any:
+def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT, n_jobs: int | None = None) -> Any:
     """Give back the table that `compress` or an `Encoder` made bytes of.
 
     Parameters
@@ -127,8 +131,11 @@ def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT) 
         What to do if the file is cut or changed: raise DamagedFile, or give every whole chunk and warn
         (DamagedFileWarning). Without a whole header nothing can be read, and DamagedFile is raised in both cases.
     limit : int or None, default=2**33
-        Most bytes of memory that the table may take, readings and labels together. A file that claims more raises
-        LimitExceeded before it is decoded. None: no limit.
+        Most bytes that the table may take, readings and labels together, each reading counted as the 8 bytes that it
+        has while it is decoded: this bounds the time as well. A file that claims more raises LimitExceeded before it
+        is decoded. None: no limit.
+    n_jobs : int or None, default=None
+        Threads, each with a chunk of its own: None is 1, -1 one per core.
 
     Returns
     -------
@@ -137,7 +144,7 @@ def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT) 
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"decompress takes bytes; got {type(data).__name__}. For a path or a file use Decoder.")
-    with Decoder(data, damaged=damaged, limit=limit) as decoder:
+    with Decoder(data, damaged=damaged, limit=limit, n_jobs=n_jobs) as decoder:
         table = decoder.read()
         if decoder.damage:
             warnings.warn("; ".join(decoder.damage), DamagedFileWarning, stacklevel=2)

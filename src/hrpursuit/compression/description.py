@@ -3,8 +3,6 @@
 from dataclasses import dataclass
 from typing import Any
 
-from hrpursuit.compression.files.header import CHECKSUM
-from hrpursuit.compression.files.listing import Listing
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.targets import Target
 
@@ -96,48 +94,28 @@ def describe(source: Any, *, damaged: str = "raise") -> Description:
         Shape, target, bytes by part, and the chunks.
     """
     with Decoder(source, damaged=damaged) as decoder:
-        if decoder._listing is None or decoder.n_bytes is None:
+        if decoder.n_bytes is None or decoder.n_rows is None:
             raise ValueError("to describe a file it has to be able to seek; read the pipe first, and give its bytes.")
-        return _described(decoder, decoder._listing, decoder.n_bytes)
-
-
-def _described(decoder: Decoder, listing: Listing, n_bytes: int) -> Description:
-    header = decoder._header
-    parts = dict.fromkeys(["header", "names and index", "dictionary", "checksums and index"], 0)
-    for member in listing.members:
-        one = member.header
-        n_sections = {
-            "names and index": one.n_description,
-            "dictionary": len(one.shared),
-            "checksums and index": CHECKSUM,
-        }
-        for name, size in {**n_sections, "header": one.n_bytes - sum(n_sections.values())}.items():
-            parts[name] += size
-    chunks = []
-    for chunk, (member, frame) in zip(decoder.chunks, decoder._frames(), strict=True):
-        mode, inside = decoder._reader_of(member.header).parts(frame)
-        for name, size in {**inside, "names and index": len(frame.labels)}.items():
-            parts[name] = parts.get(name, 0) + size
-        parts["checksums and index"] += frame.n_bytes - len(frame.payload) - len(frame.labels)
-        chunks.append(ChunkDescription(chunk.n_rows, chunk.n_bytes, mode, chunk.first, chunk.last))
-    rest = n_bytes - sum(parts.values())
-    parts["damaged" if decoder.damage else "checksums and index"] = (
-        rest if decoder.damage else parts["checksums and index"] + rest
-    )
-    schema = header.schema
-    types = {kind: schema.kinds.count(kind) for kind in dict.fromkeys(schema.kinds)}
-    return Description(
-        decoder.version,
-        sum(chunk.n_rows for chunk in chunks),
-        decoder.n_columns,
-        list(schema.columns),
-        decoder.target,
-        n_bytes,
-        {name: size for name, size in parts.items() if size},
-        chunks,
-        types,
-        schema.labels.kind,
-        decoder.attrs,
-        header.chunk_rows,
-        list(decoder.damage),
-    )
+        parts, chunks = decoder.parts_of_headers(), []
+        for place, chunk in enumerate(decoder.chunks):
+            mode, inside = decoder.parts_of_chunk(place)
+            for name, size in inside.items():
+                parts[name] = parts.get(name, 0) + size
+            chunks.append(ChunkDescription(chunk.n_rows, chunk.n_bytes, mode, chunk.first, chunk.last))
+        last = "damaged" if decoder.damage else "checksums and index"
+        parts[last] = parts.get(last, 0) + decoder.n_bytes - sum(parts.values())
+        return Description(
+            decoder.version,
+            decoder.n_rows,
+            decoder.n_columns,
+            list(range(decoder.n_columns)) if decoder.columns is None else decoder.columns,
+            decoder.target,
+            decoder.n_bytes,
+            {name: size for name, size in parts.items() if size},
+            chunks,
+            {kind: decoder.types.count(kind) for kind in dict.fromkeys(decoder.types)},
+            decoder.index,
+            decoder.attrs,
+            decoder.chunk_rows,
+            list(decoder.damage),
+        )

@@ -1,32 +1,23 @@
 """Read a compressed table: whole, chunk by chunk, or the rows of a range."""
 
 import io
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import compress
 from os import PathLike
 from types import TracebackType
 from typing import Any, Self
 
-import numpy as np
-
-from hrpursuit.compression.decoding import (
-    LIMIT,
-    Budget,
-    ChunkReader,
-    bytes_of_columns,
-    bytes_of_row,
-    bytes_of_texts,
-    checked_limit,
-)
+from hrpursuit.compression.decoding import LIMIT, Budget, FrameDecoder, LabelledFrame, checked_limit
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.files.feed import Feed, Growing, can_seek, opened
 from hrpursuit.compression.files.frame import Frame
-from hrpursuit.compression.files.header import Header
-from hrpursuit.compression.files.index import Index
-from hrpursuit.compression.files.listing import ChunkInfo, Listing, Stored, list_by_index, list_by_scan, rows_in_words
+from hrpursuit.compression.files.listing import ChunkInfo, Listing, Stored, list_by_index, list_by_scan
 from hrpursuit.compression.files.members import Headers, Member
 from hrpursuit.compression.files.scan import HOW_TO_GO_ON, Scan, read_header
+from hrpursuit.compression.files.streaming import streamed
+from hrpursuit.compression.jobs import n_threads
 from hrpursuit.compression.tables.bounds import Bounds
-from hrpursuit.compression.tables.joining import built, joined
+from hrpursuit.compression.tables.joining import joined
 from hrpursuit.compression.tables.lookup import Lookup
 from hrpursuit.compression.targets import Target
 
@@ -45,9 +36,13 @@ class Decoder:
         What to do with a file that is cut or changed: raise DamagedFile, or leave out what is damaged and say so in
         `damage`. A header that is damaged raises in both cases.
     limit : int or None, default=2**33
-        Most bytes of memory that the tables of one `read`, or of one iteration over all chunks, may take, readings and
-        labels together: a file of a few bytes can claim to be a table of terabytes. Beyond it LimitExceeded is raised,
-        where possible before anything is decoded. None: no limit.
+        Most bytes that the tables of one `read`, or of one iteration over all chunks, may take, readings and labels
+        together, each reading counted as the 8 bytes that it has while it is decoded: a file of a few bytes can claim
+        to be a table of terabytes. Beyond it LimitExceeded is raised, where possible before anything is decoded. None:
+        no limit.
+    n_jobs : int or None, default=None
+        Threads, each with a chunk of its own: None is 1, -1 one per core. Chunks of a pipe are decoded one by one, as
+        they come.
 
     Attributes
     ----------
@@ -55,6 +50,12 @@ class Decoder:
         Shape of the table; of a damaged file the rows of whole chunks.
     columns : list of str or int, or None
         Names of the columns; None for an array.
+    types : list of str
+        Types of the columns.
+    index : str
+        Kind of labels of the rows; "none" for an array.
+    chunk_rows : int
+        Most rows of a chunk; of joined files that of the first.
     attrs : dict
         `attrs` of the DataFrame; of joined files those of the first.
     target : Target
@@ -79,8 +80,9 @@ class Decoder:
         *,
         damaged: str = "raise",
         limit: int | None = LIMIT,
+        n_jobs: int | None = None,
     ) -> None:
-        self._set_up(damaged, limit)
+        self._set_up(damaged, limit, n_jobs)
         self._file, self._own = opened(source)
         try:
             if can_seek(self._file):
@@ -93,14 +95,13 @@ class Decoder:
             self.close()
             raise
 
-    def _set_up(self, damaged: str, limit: int | None) -> None:
+    def _set_up(self, damaged: str, limit: int | None, n_jobs: int | None) -> None:
         if damaged not in ("raise", "skip"):
             raise ValueError(f"damaged must be 'raise' or 'skip'; got {damaged!r}.")
         self._strict = damaged == "raise"
-        self._limit = checked_limit(limit)
+        self._limit, self._n_jobs = checked_limit(limit), n_threads(n_jobs)
         self.damage: list[str] = []
         self.chunks: list[ChunkInfo] = []
-        self.n_decoded = 0
         self.n_rows: int | None = None
         self.n_bytes: int | None = None
         self._stored: Stored | None = None
@@ -114,10 +115,10 @@ class Decoder:
         schema = self._header.schema
         self.n_columns = len(schema.kinds)
         self.columns = None if schema.names is None else list(schema.names.values)
+        self.types, self.index, self.chunk_rows = list(schema.kinds), schema.labels.kind, self._header.chunk_rows
         self.attrs, self.target, self.version = schema.attrs, self._header.target, self._header.version
         self.targets = [self.target]
-        self._reader = ChunkReader(self._header)
-        self._row_bytes, self._chunk_bytes = bytes_of_row(self._header), bytes_of_columns(self._header)
+        self._decoder = FrameDecoder(self._header, self._limit, self._strict, self.damage)
 
     def _list(self, stored: Stored) -> None:
         self._stored, self.n_bytes = stored, stored.n_bytes
@@ -125,7 +126,7 @@ class Decoder:
             self._listing = list_by_index(stored, self._headers)
         else:
             self._listing = list_by_scan(stored, self._headers)
-            self.damage = list(self._listing.damage)
+            self.damage += self._listing.damage
         self.chunks = self._listing.chunks
         self.n_rows = sum(chunk.n_rows for chunk in self.chunks)
         self.targets = _different([member.header.target for member in self._listing.members])
@@ -156,7 +157,7 @@ class Decoder:
         damaged : {"raise", "skip"}, default="raise"
             As for a Decoder. A chunk that is not yet whole is waited for.
         limit : int or None, default=2**33
-            Most bytes of memory that one chunk may take.
+            Most bytes that one chunk may take.
 
         Returns
         -------
@@ -179,7 +180,7 @@ class Decoder:
         if stop is not None and not callable(stop):
             raise ValueError(f"stop must be a function without arguments or None; got {stop!r}.")
         decoder = cls.__new__(cls)
-        decoder._set_up(damaged, limit)
+        decoder._set_up(damaged, limit, None)
         decoder._file, decoder._own = opened(source, buffering=0)
         return decoder._followed(interval, stop)
 
@@ -192,53 +193,23 @@ class Decoder:
                 if feed.was_stopped:
                     return
                 raise
-            yield from self._tables(self._streamed(), None)
+            yield from self._decoder.tables(self._streamed(), None, 1)
 
     def _is_finished(self) -> bool:
         """Whether an index was the last thing to come."""
         return self._scan is not None and self._scan.is_finished and not self._scan.feed.has_rest
 
+    @property
+    def n_decoded(self) -> int:
+        """How many chunks were decoded so far."""
+        return self._decoder.n_decoded
+
     def __iter__(self) -> Iterator[Any]:
         """Tables, one per chunk, in order."""
         if self._listing is None:
-            return self._tables(self._streamed(), Budget(self._limit))
-        self._check_room(self.chunks)
-        return self._tables(self._frames(), Budget(self._limit))
-
-    def _tables(self, frames: Iterator[tuple[Member, Frame]], budget: Budget | None) -> Iterator[Any]:
-        """A table for each frame; without a budget for all of them, each has one of its own."""
-        for member, frame in frames:
-            room = budget or Budget(self._limit)
-            try:
-                labels = member.labels(frame)
-                room.take(self._n_bytes_of(frame) + bytes_of_texts(labels) + self._header.schema.n_bytes)
-                columns = self._columns(frame, member)
-            except DamagedFile as error:
-                self._left_out(error)
-                continue
-            yield built(self._header.schema, columns, labels, frame.n_rows)
-
-    def _n_bytes_of(self, chunk: Frame | ChunkInfo) -> int:
-        return self._chunk_bytes + chunk.n_rows * self._row_bytes
-
-    def _check_room(self, chunks: Iterable[ChunkInfo]) -> None:
-        """Before anything is decoded."""
-        Budget(self._limit).take(sum(map(self._n_bytes_of, chunks)))
-
-    def _columns(self, frame: Frame, member: Member) -> list[np.ndarray]:
-        self.n_decoded += 1
-        return self._reader_of(member.header).columns(frame)
-
-    def _reader_of(self, header: Header) -> ChunkReader:
-        """What decodes the chunks of a header; kept until another one is asked for."""
-        if not self._reader.reads(header):
-            self._reader = ChunkReader(header)
-        return self._reader
-
-    def _left_out(self, error: DamagedFile) -> None:
-        if self._strict:
-            raise error
-        self.damage.append(str(error))
+            return self._decoder.tables(self._streamed(), Budget(self._limit), 1)
+        self._decoder.check_room(self.chunks)
+        return self._decoder.tables(self._frames(), Budget(self._limit), self._n_jobs)
 
     def _frames(self) -> Iterator[tuple[Member, Frame]]:
         assert self._listing is not None
@@ -261,29 +232,10 @@ class Decoder:
     def _streamed(self) -> Iterator[tuple[Member, Frame]]:
         """Chunks as they come, of a source that is read once."""
         self._scan = scan = Scan(self._feed, self._headers, self._strict)
-        member: Member | None = Member(self._header)
-        n_before = row = 0
-        for offset, block in scan.blocks():
-            try:
-                if isinstance(block, Header):
-                    n_before, row, member = n_before + row, 0, None
-                    member = Member.joined(self._header, block, offset, n_before)
-                    self.targets = _different([*self.targets, block.target])
-                elif member is None:
-                    continue  # it was said why
-                elif isinstance(block, Index):
-                    if block.stop_row > row:
-                        raise DamagedFile(f"{rows_in_words(member, row, block.stop_row)} are lost")
-                elif block.first_row < row:
-                    raise DamagedFile(f"{rows_in_words(member, block.first_row, block.stop_row)} are there twice")
-                elif block.first_row > row:
-                    raise DamagedFile(f"{rows_in_words(member, row, block.first_row)} are lost")
-            except DamagedFile as error:
-                self._left_out(error)
-            if member is not None and not isinstance(block, Header):
-                if isinstance(block, Frame) and block.first_row >= row:
-                    yield member, block
-                row = max(row, block.stop_row)
+        for member, frame in streamed(scan, self._header, self._decoder.leave_out):
+            if member.header.target is not self.target:
+                self.targets = _different([*self.targets, member.header.target])
+            yield member, frame
         self.damage += scan.damage
 
     def read(self, start: Any = None, stop: Any = None, *, columns: Sequence[str | int] | None = None) -> Any:
@@ -316,34 +268,64 @@ class Decoder:
             if not (skips and bounds.misses(chunk.first, chunk.last))
         ]
         if skips or (start is None and stop is None):  # otherwise only their labels tell which are wanted
-            self._check_room(chunk for chunk, _ in wanted)
-        blocks, labels, n_rows, budget = [], [], 0, Budget(self._limit)
-        for chunk, member in wanted:
-            try:
-                frame = self._frame(chunk, member)
-                here = member.labels(frame)
-                keep = bounds.mask(here)
-                if not keep.any():
-                    continue
-                budget.take(self._n_bytes_of(frame) + bytes_of_texts(here))
-                block = self._columns(frame, member)
-            except DamagedFile as error:
-                self._left_out(error)
-                continue
+            self._decoder.check_room(chunk for chunk, _ in wanted)
+        budget = Budget(self._limit)
+
+        def frames() -> Iterator[LabelledFrame]:
+            for chunk, member in wanted:
+                with self._decoder.leaving_out():
+                    frame = self._frame(chunk, member)
+                    here = member.labels(frame)
+                    if bounds.mask(here).any():
+                        budget.take(self._decoder.n_bytes_of(frame, here))
+                        yield self._decoder.reader_of(member.header), frame, here
+
+        blocks, labels, n_rows = [], [], 0
+        for _, here, block in self._decoder.columns(frames(), self._n_jobs):
+            keep = bounds.mask(here)
             if places is not None:
                 block = [block[place] for place in places]
             if not keep.all():
                 block = [column[keep] for column in block]
-                here = (
-                    [label for label, kept in zip(here, keep, strict=True) if kept]
-                    if isinstance(here, list)
-                    else here[keep]
-                )
+                here = list(compress(here, keep)) if isinstance(here, list) else here[keep]
             blocks.append(block)
             labels.append(here)
             n_rows += int(keep.sum())
         schema = self._header.schema if places is None else self._header.schema.take(places)
         return joined(schema, blocks, labels, n_rows)
+
+    def parts_of_headers(self) -> dict[str, int]:
+        """Bytes of all headers by part: "header", "names and index", "dictionary", "checksums and index"."""
+        headers = [self._header] if self._listing is None else [member.header for member in self._listing.members]
+        parts: dict[str, int] = {}
+        for header in headers:
+            for name, size in header.parts().items():
+                parts[name] = parts.get(name, 0) + size
+        return parts
+
+    def parts_of_chunk(self, place: int) -> tuple[str, dict[str, int]]:
+        """Tell how a chunk is coded, without decoding its readings.
+
+        Parameters
+        ----------
+        place : int
+            Which of `chunks`.
+
+        Returns
+        -------
+        mode : str
+            How its readings are coded.
+        parts : dict of str to int
+            Bytes by part; they add up to its `n_bytes`.
+        """
+        if self._listing is None:
+            raise ValueError("chunks of a pipe are read once; read it first, and give its bytes to a Decoder.")
+        member = self._listing.owners[place]
+        frame = self._frame(self.chunks[place], member)
+        mode, parts = self._decoder.reader_of(member.header).parts(frame)
+        parts["names and index"] = parts.get("names and index", 0) + len(frame.labels)
+        parts["checksums and index"] = frame.n_bytes - len(frame.payload) - len(frame.labels)
+        return mode, parts
 
     def places_of(self, columns: Sequence[str | int]) -> list[int]:
         """Find columns.

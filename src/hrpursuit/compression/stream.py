@@ -16,18 +16,17 @@ from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
 from hrpursuit.compression.files.header import VERSION, fitting_chunk_rows
 from hrpursuit.compression.files.members import n_counted
 from hrpursuit.compression.files.writer import Writer
+from hrpursuit.compression.jobs import n_threads
 from hrpursuit.compression.parameters import Amounts, Request, check_settings, request_target
 from hrpursuit.compression.tables.columns import Schema, Table, take_apart
-from hrpursuit.compression.tables.dtypes import NUMPY
 from hrpursuit.compression.targets import Target
-
-_MOST_PARTS = 64  # tables that wait for a chunk to fill; more are joined
+from hrpursuit.compression.waiting import Waiting, fitted
 
 
 class Encoder:
     """Compress rows as they come, like `zlib.compressobj`: gives bytes to be written one after the other.
 
-    No more than one chunk of rows is kept. Each chunk meets the target on its own; give exactly one of
+    No more than one chunk of rows per thread is kept. Each chunk meets the target on its own; give exactly one of
     `relative_rmse`, `max_error`, `relative_error`, `n_nonzero_coefs` and `lossless=True`. Some columns may be lossless
     beside it. Every chunk is decoded and compared before it is given; one that does not keep the target is stored bit
     for bit, with a RuntimeWarning.
@@ -53,8 +52,11 @@ class Encoder:
     basis : {"adaptive", "hrp", "pca", "dct"}, default="adaptive"
         Basis over the sensors where readings are transformed.
     chunk_rows : int or None, default=None
-        Rows of a chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
+        Rows per chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
         readings. The shorter chunks are, the less has to be decoded for a range of rows, and the longer is the file.
+    n_jobs : int or None, default=None
+        Threads, each with a chunk of its own: None is 1, -1 one per core. Rows wait until there are as many chunks as
+        threads, or for `flush`. The bytes do not depend on it.
 
     Attributes
     ----------
@@ -83,6 +85,7 @@ class Encoder:
         effort: str = "default",
         basis: str = "adaptive",
         chunk_rows: int | None = None,
+        n_jobs: int | None = None,
     ) -> None:
         request = request_target(
             relative_rmse=relative_rmse,
@@ -91,29 +94,37 @@ class Encoder:
             n_nonzero_coefs=n_nonzero_coefs,
             lossless=lossless,
         )
-        self._set_up(request, effort, basis, chunk_rows)
+        self._set_up(request, effort, basis, chunk_rows, n_jobs)
 
-    def _set_up(self, request: Request | None, effort: str, basis: str, chunk_rows: int | None) -> None:
-        self._request = request  # None if the target is that of the file that is gone on with
+    def _set_up(
+        self, request: Request | None, effort: str, basis: str, chunk_rows: int | None, n_jobs: int | None
+    ) -> None:
+        self._request = request  # None if the target is that of the file that is continued
         self._chunk_rows = check_settings(effort, basis, chunk_rows)
-        self._effort, self._basis = effort, basis
+        self._effort, self._basis, self._n_jobs = effort, basis, n_threads(n_jobs)
         self.target: Target | None = None
         self._coder: ChunkCoder | None = None
         self._warned: set[int] = set()  # columns that were named in a warning
-        self._ending: Ending | None = None  # of the file that is gone on with
+        self._ending: Ending | None = None  # of the file that is continued
         self._schema: Schema | None = None
         self._writer: Writer | None = None
         self._reader: ChunkReader | None = None
-        self._waiting: list[Table] = []
-        self._n_waiting = 0
+        self._waiting = Waiting()
         self._n_rows = 0
         self._finished = False
 
     @classmethod
-    def append_to(cls, path: str | PathLike[str], *, effort: str = "default", basis: str = "adaptive") -> Self:
-        """Go on with a file that there is, whether it was finished or not; what follows is to be written to its end.
+    def append_to(
+        cls,
+        path: str | PathLike[str],
+        *,
+        effort: str = "default",
+        basis: str = "adaptive",
+        n_jobs: int | None = None,
+    ) -> Self:
+        """Continue a file, whether it was finished or not; what the encoder gives is to be written to its end.
 
-        Columns, types, target and rows of a chunk are those of the file. A file that was finished is not changed here.
+        Columns, types, target and rows per chunk are those of the file. A file that was finished is not changed here.
         One that was cut, even within a chunk, keeps all whole chunks, loses what is behind them with a
         DamagedFileWarning, and gets the index that it lacks: it is whole again.
 
@@ -125,6 +136,8 @@ class Encoder:
             How long to search for the shortest bytes.
         basis : {"adaptive", "hrp", "pca", "dct"}, default="adaptive"
             Basis over the sensors where readings are transformed.
+        n_jobs : int or None, default=None
+            Threads, each with a chunk of its own.
 
         Returns
         -------
@@ -145,10 +158,11 @@ class Encoder:
         [0.0, 0.0, 0.0, 1.0, 1.0]
         """
         check_settings(effort, basis, 1)
+        n_threads(n_jobs)
         ending = mended_ending(path)
         header = ending.member.header
         encoder = cls.__new__(cls)
-        encoder._set_up(None, effort, basis, header.chunk_rows)
+        encoder._set_up(None, effort, basis, header.chunk_rows, n_jobs)
         encoder.target = header.target
         encoder._ending, encoder._schema = ending, ending.first.schema
         encoder._n_rows = ending.member.n_before + ending.n_rows
@@ -175,22 +189,18 @@ class Encoder:
         schema = table.schema if self._schema is None else self._schema
         if self._schema is None and self._request is not None:
             self._request.check(schema.columns)
-        table = _fitted(table, schema, self._n_rows)
+        table = fitted(table, schema, self._n_rows)
         chunk_rows = fitting_chunk_rows(self._chunk_rows, len(table.columns))
-        out, at, waiting, n_waiting = [], 0, self._waiting, self._n_waiting
-        with self._all_or_nothing():
-            while n_waiting + table.n_rows - at >= chunk_rows:
-                stop = at + chunk_rows - n_waiting
-                out.append(self._encode([*waiting, table.rows(at, stop)], chunk_rows))
-                waiting, n_waiting, at = [], 0, stop
-            if at < table.n_rows:
-                waiting = [*waiting, _copy(table.rows(at, table.n_rows))]
-            if len(waiting) > _MOST_PARTS:
-                waiting = [_joined(waiting)]
+        waiting, out = self._waiting.with_rows(table), b""
+        n_coded = 0
+        if waiting.n_rows >= chunk_rows * self._n_jobs:
+            n_coded = waiting.n_rows // chunk_rows * chunk_rows
+            with self._all_or_nothing():
+                out = self._encode(waiting.whole_chunks(chunk_rows), chunk_rows)
         self._schema, self._chunk_rows = schema, chunk_rows
-        self._waiting, self._n_waiting = waiting, n_waiting + table.n_rows - at
+        self._waiting = waiting.without(n_coded)
         self._n_rows += table.n_rows
-        return b"".join(out)
+        return out
 
     def flush(self) -> bytes:
         """Give all rows that were added so far, in a chunk that may be short: whoever has these bytes has the rows.
@@ -201,11 +211,12 @@ class Encoder:
             The chunk; nothing if no row is waiting for one.
         """
         self._check_open()
-        if not self._n_waiting:
+        if not self._waiting.n_rows:
             return b""
+        assert self._chunk_rows is not None
         with self._all_or_nothing():
-            out = self._encode(self._waiting, fitting_chunk_rows(self._chunk_rows, len(self._waiting[0].columns)))
-        self._waiting, self._n_waiting = [], 0
+            out = self._encode(self._waiting.all_chunks(self._chunk_rows), self._chunk_rows)
+        self._waiting = Waiting()
         return out
 
     def finish(self) -> bytes:
@@ -219,15 +230,17 @@ class Encoder:
         self._check_open()
         if self._schema is None:
             raise ValueError("nothing was appended: a file needs to know its columns; append a table without rows.")
-        rest = self.flush()
-        if self._writer is None and self._ending is None:
-            n_columns = len(self._schema.kinds)
-            self.target = self._target_for(self._schema, [np.empty(0)] * n_columns)
-            chunk_rows = fitting_chunk_rows(self._chunk_rows, n_columns)
-            self._writer = Writer.beginning(self._schema, self.target, chunk_rows, b"")
-            rest = self._writer.start
+        with self._all_or_nothing():
+            rest = self.flush()
+            if self._writer is None and self._ending is None:
+                n_columns = len(self._schema.kinds)
+                self.target = self._target_for(self._schema, [np.empty(0)] * n_columns)
+                chunk_rows = fitting_chunk_rows(self._chunk_rows, n_columns)
+                self._writer = Writer.beginning(self._schema, self.target, chunk_rows, b"")
+                rest = self._writer.start
+            rest += b"" if self._writer is None else self._writer.end()
         self._finished = True
-        return rest if self._writer is None else rest + self._writer.end()
+        return rest
 
     def _check_open(self) -> None:
         if self._finished:
@@ -237,37 +250,42 @@ class Encoder:
     def _all_or_nothing(self) -> Iterator[None]:
         """Forget the chunks that were encoded if another one fails: their bytes are not given away."""
         writer, n_chunks = self._writer, 0 if self._writer is None else self._writer.n_chunks
-        target, coder = self.target, self._coder
+        target, coder, waiting = self.target, self._coder, self._waiting
         try:
             yield
         except BaseException:
-            self._writer, self.target, self._coder = writer, target, coder
+            self._writer, self.target, self._coder, self._waiting = writer, target, coder, waiting
             if writer is not None:
                 writer.undo(n_chunks)
             raise
 
-    def _encode(self, parts: list[Table], chunk_rows: int) -> bytes:
-        chunk = _joined(parts)
+    def _encode(self, chunks: list[Table], chunk_rows: int) -> bytes:
         start = b""
         if self._writer is None:
-            self._begin(chunk, chunk_rows)
+            self._begin(chunks[0], chunk_rows)
             assert self._writer is not None
             start = self._writer.start
-        payload = Payload(b"")
-        if chunk.columns:
-            payload = self._checked(chunk)
-        return start + self._writer.chunk(chunk, payload.data, payload.is_plain)
+        payloads = self._checked(chunks) if chunks[0].columns else [Payload(b"")] * len(chunks)
+        write = self._writer.chunk
+        return start + b"".join(
+            [write(chunk, one.data, one.is_plain) for chunk, one in zip(chunks, payloads, strict=True)]
+        )
 
-    def _checked(self, chunk: Table) -> Payload:
-        """The readings of a chunk as bytes that were decoded. Columns that the RMSE leaves in error are named once."""
+    def _checked(self, chunks: list[Table]) -> list[Payload]:
+        """The readings of chunks as bytes that were decoded. Columns that the RMSE leaves in error are named once."""
         assert self._coder is not None
         assert self._reader is not None
-        target, coded = self._coder.target, [self._coder.encode(chunk.columns)]
-        errors = ColumnErrors(chunk.columns) if target.kind == "relative_rmse" else None
-        [payload] = checked(self._reader, target, chunk.schema.limits, [chunk.columns], coded, errors)
-        if errors is not None:
-            self._warned |= errors.warn(target.amount, chunk.schema.columns, but=self._warned)
-        return payload
+        reader, target, schema = self._reader, self._coder.target, chunks[0].schema
+        columns = [chunk.columns for chunk in chunks]
+        coded = self._coder.encode_each(columns, self._n_jobs)
+        if target.kind != "relative_rmse":
+            return checked(reader, target, schema.limits, columns, coded, n_jobs=self._n_jobs)
+        payloads = []
+        for one, data in zip(columns, coded, strict=True):
+            errors = ColumnErrors(one)
+            payloads += checked(reader, target, schema.limits, [one], [data], errors)
+            self._warned |= errors.warn(target.amount, schema.columns, but=self._warned)
+        return payloads
 
     def _begin(self, chunk: Table, chunk_rows: int) -> None:
         """Choose by the first chunk what is the same for all."""
@@ -293,64 +311,3 @@ class Encoder:
         if ending is not None:
             n_before = n_counted(ending.first.schema.labels, schema.labels, ending.member.n_before + ending.n_rows)
         return Writer.beginning(schema, target, chunk_rows, shared, n_before)
-
-
-def _fitted(table: Table, schema: Schema, n_before: int) -> Table:
-    """The table in the types of the first one, or ValueError."""
-    here = table.schema
-    if here.is_frame != schema.is_frame:
-        names = ("an array", "a DataFrame")
-        raise ValueError(
-            f"the first rows were {names[schema.is_frame]}, these are {names[here.is_frame]}; stay with one."
-        )
-    if len(here.kinds) != len(schema.kinds):
-        raise ValueError(f"the first rows had {len(schema.kinds)} columns, these have {len(here.kinds)}.")
-    if here.names is not None and schema.names is not None and list(here.names.values) != list(schema.names.values):
-        wrong = next((a, b) for a, b in zip(schema.names.values, here.names.values, strict=True) if a != b)
-        raise ValueError(
-            f"the columns differ from those of the first rows: {wrong[0]!r} was expected, {wrong[1]!r} came."
-        )
-    columns = []
-    for place, (column, kind, first) in enumerate(zip(table.columns, here.kinds, schema.kinds, strict=True)):
-        if kind != first and not _holds(first, kind, column):
-            name = place if schema.names is None else schema.names.values[place]
-            raise ValueError(
-                f"column {name!r} was {first} in the first rows and is {kind} now; convert it: astype({first!r})."
-            )
-        columns.append(column.astype(first) if kind != first else column)
-    return Table(schema, columns, _fitted_labels(table, schema, n_before), table.n_rows)
-
-
-def _holds(first: str, kind: str, column: np.ndarray) -> bool:
-    """Whether the type of the first rows has all values of this column; whole numbers may become floats."""
-    if kind not in NUMPY or first not in NUMPY or not np.can_cast(kind, first, "safe"):
-        return False
-    too_wide = first == "float64" and kind in ("int64", "uint64")
-    return not too_wide or not ((column > 2**53).any() or (column < -(2**53)).any())
-
-
-def _fitted_labels(table: Table, schema: Schema, n_before: int) -> Any:
-    here, first = table.schema.labels, schema.labels
-    if not first.joins(here):
-        raise ValueError(
-            f"the index of the first rows was {first.in_words()}, that of these is {here.in_words()}; convert it."
-        )
-    return table.labels + n_before if here.counts_from_zero and first.counts_from_zero else table.labels
-
-
-def _joined(parts: list[Table]) -> Table:
-    if len(parts) == 1:
-        return parts[0]
-    columns = [np.concatenate(columns) for columns in zip(*(part.columns for part in parts), strict=True)]
-    labels: Any = None
-    if isinstance(parts[0].labels, list):
-        labels = [label for part in parts for label in part.labels]
-    elif parts[0].labels is not None:
-        labels = np.concatenate([part.labels for part in parts])
-    return Table(parts[0].schema, columns, labels, sum(part.n_rows for part in parts))
-
-
-def _copy(table: Table) -> Table:
-    """The caller may use its arrays again before these rows are encoded."""
-    labels = table.labels if table.labels is None or isinstance(table.labels, list) else table.labels.copy()
-    return Table(table.schema, [column.copy() for column in table.columns], labels, table.n_rows)

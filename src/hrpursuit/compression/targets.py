@@ -8,7 +8,7 @@ from itertools import groupby
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, decimal, deflated, inflated, varint
+from hrpursuit.compression.layout import Cursor, decimal, deflated, inflated, varint
 
 KINDS = ("lossless", "relative_rmse", "max_error", "n_nonzero_coefs")  # the place is the code in the header
 MAX_COEFS = 2**20  # per row: as many as a table can have columns

@@ -49,6 +49,18 @@ class CodeDensities:
             np.logaddexp(total, one, out=total)
         return np.asarray(total.sum(axis=1))
 
+    def score(self, S: Array) -> Array:
+        """Minus the derivative of the log density, at each entry of the codes S."""
+        with np.errstate(divide="ignore"):
+            heights = np.log(self.weights) - np.log(self.stds)
+        halves = [(height, sign * mean, std) for height, mean, std in zip(heights, self.means, self.stds, strict=True)
+                  for sign in (1, -1)]  # fmt: skip
+        logs = [height - 0.5 * ((S - mean) / std) ** 2 for height, mean, std in halves]
+        top = np.max(logs, axis=0)  # keeps the exponentials within range
+        shares = [np.exp(log - top) for log in logs]
+        slope = sum(share * (S - mean) / std**2 for share, (_, mean, std) in zip(shares, halves, strict=True))
+        return np.asarray(slope / sum(shares))
+
     @classmethod
     def spike_and_slab(cls, noise: Array, sparsity: Array, variances: Array) -> "CodeDensities":
         """Zero in noise of these variances, or with a probability of the column Gaussian of other variances."""
@@ -130,7 +142,7 @@ def fit_fixed_support(X: Array, S: Array, components: Array, n_nonzero: int) -> 
     """Moments of codes S with `n_nonzero` nonzeros per row, and of what they leave of the rows X (NaN: a gap)."""
     observed = ~np.isnan(X)
     residual = np.where(observed, X - S @ components, 0.0)
-    energy = float(np.square(X[observed]).mean()) if observed.any() else 0.0
+    energy = (float(np.square(X[observed]).mean()) if observed.any() else 0.0) or 1.0  # of nothing but zeros: any unit
     used = S != 0
     free = float(np.sum(observed) - np.sum(used))
     least = max(np.finfo(np.float64).eps ** 2 * energy, np.finfo(np.float64).tiny)

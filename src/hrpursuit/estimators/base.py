@@ -38,6 +38,11 @@ def decode_block(codes: Array, components: Array, intercept: Array | None) -> Ar
     return codes @ components if intercept is None else codes @ components + intercept
 
 
+def centred_block(X: Array, intercept: Array, kernel: Coder, *args: Any) -> Array:
+    """Codes of the rows less an offset."""
+    return kernel(X - intercept, *args)
+
+
 def residual_block(
     X: Array, components: Array, intercept: Array | None, unit: float, kernel: Coder, *args: Any
 ) -> tuple[float, float]:
@@ -70,8 +75,14 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
     feature_names_in_: np.ndarray
 
     def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
-        """Kernel that codes a block of rows of this type, and its arguments."""
+        """Kernel that codes a block of rows of this type, less any offset, and its arguments."""
         raise NotImplementedError
+
+    def _centred_coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
+        """The same for rows with their offset."""
+        kernel, args = self._coder(dtype)
+        offset = self._offset(dtype)
+        return (kernel, args) if offset is None else (centred_block, (offset, kernel, *args))
 
     def _check_loaded(self) -> None:
         """Raise ValueError if what was read from a file does not fit together."""
@@ -105,14 +116,16 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             Samples, one per row.
         out : path-like or None, default=None
             File to write the codes to, block by block: `.npy`, `.csv`, `.parquet`, `.h5`, `.hdf5` or `.zarr`. It
-            appears when it is complete.
+            appears when it is complete, and then replaces a file of that name; it cannot be the file that is read.
 
         Returns
         -------
         codes : array of shape (n_samples, n_atoms)
             If the dictionary is square, codes are `X @ encoder_`, in estimators with an intercept
-            `(X - intercept_) @ encoder_`. With `n_nonzero_coefs`, only so many per sample are nonzero: the largest, or
-            in a complete dictionary those that `HRP` finds by least squares and exchange of atoms. `HRP` fits the codes
+            `(X - intercept_) @ encoder_`: codes of exactly sparse samples that should be zero are rounding errors, and
+            at most `certificate_.zero_level` where the dictionary is orthogonal. With `n_nonzero_coefs`, at most this
+            many codes of each sample are nonzero: the largest, or in a complete dictionary those that `HRP` finds by
+            least squares and exchange of atoms. `HRP` fits the codes
             of samples with gaps (NaN) to their observed entries; without `n_nonzero_coefs` it fills each gap with the
             mean of its row.
 
@@ -123,7 +136,7 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         if isinstance(X, np.memmap) and out is None:
             X = np.asarray(X)  # an array to whoever gives it, so an array goes back
         rows = matching_rows(self, X, gaps=self._takes_gaps)
-        kernel, args = self._coder(rows.dtype)
+        kernel, args = self._centred_coder(rows.dtype)
         return self._apply(kernel, args, X, rows, list(self.get_feature_names_out()), out, self._takes_gaps)
 
     @overload
@@ -211,7 +224,7 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
         sample = np.abs(ordering_sample(rows))
         largest = float(np.max(sample, initial=0.0, where=np.isfinite(sample))) or 1.0  # no overflow
         with shown(rows, getattr(self, "verbose", 0)):
-            kernel, args = self._coder(np.dtype(np.float64))
+            kernel, args = self._centred_coder(np.dtype(np.float64))
             offset = self._offset(np.dtype(np.float64))
             arguments = (self.components_, offset, largest, kernel, *args)
             error, total = guarded_sum(rows, residual_block, *arguments, gaps=self._takes_gaps)
@@ -245,6 +258,10 @@ class DictionaryEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Bas
             The fitted estimator.
         """
         return load_model(cls, path)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        shown = super().__repr__(N_CHAR_MAX)
+        return f"{shown}\n# {self.verdict_}" if hasattr(self, "verdict_") else shown
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -289,6 +306,7 @@ class SquareDictionary(DictionaryEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
+            Samples without gaps: a code that is not known cannot be checked.
 
         Returns
         -------

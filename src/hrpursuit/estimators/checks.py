@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import check_array
 
+from hrpursuit.core.evaluate import gram, mean
 from hrpursuit.core.manifolds import polar
-from hrpursuit.core.protocols import Array
-from hrpursuit.rows import ArrayRows, survey
+from hrpursuit.core.protocols import Array, Rows
+from hrpursuit.rows import ArrayRows, MappedRows, survey
 from hrpursuit.rows.memory import as_plain
 from hrpursuit.rows.source import DataError
 from hrpursuit.rows.survey import LIMITS
@@ -20,6 +21,7 @@ LATER: dict[str, Any] = {
     "dtype": FLOATS, "ensure_all_finite": False, "ensure_min_samples": 0, "ensure_min_features": 0,
 }  # fmt: skip
 _SHOWN = 8
+_ROUNDING = 1e-20  # share of its square that a constant feature leaves when its mean is taken off
 
 
 def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
@@ -60,9 +62,9 @@ def check_observed(X: Array, dictionary: str, names: Sequence[str] | np.ndarray 
     if len(blank) == X.shape[1]:
         raise ValueError("all entries of X are NaN; there is nothing to learn from.")
     if len(blank) and dictionary == "complete" and not free:
-        label = (lambda i: repr(str(names[i]))) if names is not None else str
+        label = (lambda i: repr(str(names[i]))) if names is not None else (lambda i: str(i + 1))
         raise ValueError(
-            f'dictionary="complete" needs features that are observed somewhere; features without any entry but NaN: '
+            f'dictionary="complete" needs features that are observed somewhere; columns without any entry but NaN: '
             f'{_list(blank, label)}. Remove them, or use dictionary="orthogonal" or n_nonzero_coefs, which allow them.'
         )
 
@@ -107,7 +109,7 @@ def check_full_rank(
     not. The sample only tells which of these are constant.
     """
     scale = np.sqrt(np.diag(G))
-    label = (lambda i: repr(str(names[i]))) if names is not None else str
+    label = (lambda i: repr(str(names[i]))) if names is not None else (lambda i: str(i + 1))
     dead = np.flatnonzero(scale == 0)
     if len(dead):
         _raise_rank(f"{dead_means}: {_list(dead, label)}")
@@ -124,6 +126,16 @@ def check_full_rank(
         _raise_rank(what)
 
 
+def check_independent(rows: Rows, sample: Array, *, offset: bool) -> None:
+    """`check_full_rank` for rows, less their mean where an offset is learned."""
+    G = gram(rows)
+    if offset:
+        centred = gram(MappedRows(rows, None, mean(rows)))
+        varies = np.diag(centred) > _ROUNDING * np.diag(G)
+        G = centred * np.outer(varies, varies)
+    check_full_rank(G, sample, rows.feature_names, "constant" if offset else "always zero")
+
+
 def _list(indices: Sequence[int] | np.ndarray, label: Callable[[int], str]) -> str:
     shown = ", ".join(label(i) for i in indices[:_SHOWN])
     return shown + (f" and {len(indices) - _SHOWN} more" if len(indices) > _SHOWN else "")
@@ -131,6 +143,6 @@ def _list(indices: Sequence[int] | np.ndarray, label: Callable[[int], str]) -> s
 
 def _raise_rank(what: str) -> None:
     raise ValueError(
-        f'dictionary="complete" needs features that are linearly independent over the samples. Features {what}. '
+        f'dictionary="complete" needs features that are linearly independent over the samples. Columns {what}. '
         'Remove or combine them, or use dictionary="orthogonal" or n_nonzero_coefs, which allow them.'
     )

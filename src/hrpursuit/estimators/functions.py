@@ -73,7 +73,7 @@ def sparse_code(
     return gather(blocks, len(X), n, X.dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RecoveredAtom:
     """One atom of a dictionary, as found by `recover_atom`.
 

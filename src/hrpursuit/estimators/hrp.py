@@ -12,8 +12,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.core.atom_order import canonical_order, ordering_sample
 from hrpursuit.core.certificate import Certificate
-from hrpursuit.core.code_density import CodeDensities, FixedSupport, fit_fixed_support
-from hrpursuit.core.evaluate import gram, mean
+from hrpursuit.core.code_density import CodeDensities, FixedSupport
 from hrpursuit.core.gpm import STAGE_ONE
 from hrpursuit.core.masked import fill_with_row_means, gap_codes_block, observed_means
 from hrpursuit.core.options import HRPOptions
@@ -23,7 +22,7 @@ from hrpursuit.estimators.base import Coder
 from hrpursuit.estimators.checks import (
     check_dict_init,
     check_enough_samples,
-    check_full_rank,
+    check_independent,
     check_n_nonzero,
     check_observed,
     check_scale,
@@ -35,13 +34,6 @@ from hrpursuit.rows import ArrayRows, MappedRows
 from hrpursuit.schemes.stages import Stage
 from hrpursuit.schemes.verdict import Verdict, judge
 from hrpursuit.validation import Interval, StrOptions, fit_context
-
-_ROUNDING = 1e-20  # share of its square that a constant feature leaves when its mean is taken off
-
-
-def centred_codes_block(X: Array, intercept: Array, *args: Any) -> Array:
-    """Codes of the rows less an offset."""
-    return gap_codes_block(X - intercept, *args)
 
 
 class HRP(LikelihoodMixin):
@@ -58,7 +50,8 @@ class HRP(LikelihoodMixin):
         orthogonal and the sample has no gaps, otherwise the best ones found by least squares and exchange of atoms. If
         X has gaps, both use the observed entries only.
     scheme : {"exact", "paper"}, default="exact"
-        "exact": stochastic subgradient search on a working sample, exact polish and certificate. Noisy and dense data
+        "exact": stochastic subgradient search on a working sample (10 to 20 samples per feature, drawn at random),
+        exact polish and certificate. Noisy and dense data
         is finished by maximum likelihood over all samples, data with dependent codes (images) by minimisation of the l1
         norm; `stages_` says which. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for step, that is Stage One,
         then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
@@ -69,7 +62,8 @@ class HRP(LikelihoodMixin):
     fit_intercept : bool, default=False
         Whether to learn an offset of the samples, `intercept_`. If the samples are exactly sparse, the offset is exact:
         it is found from differences of samples, which do not contain it, but whose codes are about twice as dense.
-        Otherwise it is the mean of the samples, with gaps the mean of the observed entries.
+        Otherwise it is the mean of the samples, with gaps the mean of the observed entries, which includes the mean of
+        the codes if they have one.
     n_init : int, default=1
         Maximum number of runs of the whole fit, from different random starts. The first certified run ends the fit and
         is kept. If none is certified, the run with the highest likelihood is kept, or with the lowest l1 norm if no
@@ -123,7 +117,8 @@ class HRP(LikelihoodMixin):
     verdict_ : Verdict
         What the fit found, in words. `verdict_.kind` is "exact", "noisy" (then `verdict_.snr_db` is the signal-to-noise
         ratio), "compressible", "not sparse", "undetermined" or "misspecified"; `print(verdict_)` says what that means,
-        how sure it is and what to try next.
+        how sure it is and what to try next. `verdict_.expected_error` estimates the error of the dictionary if the
+        samples are noisy or compressible.
     stages_ : list of Stage
         Name, number of iterations, objective before and after, and duration in seconds of each stage.
     n_features_in_ : int
@@ -145,8 +140,16 @@ class HRP(LikelihoodMixin):
     codes and dictionary are then fitted in turn to the observed entries only: the codes of each row by least squares on
     atoms that are chosen greedily and exchanged as long as the error falls, the dictionary to the table in which the
     gaps hold the reconstruction. The error on the observed entries never rises. Since the codes of all rows are kept
-    meanwhile, samples with gaps have to be in memory; `transform` codes row by row and takes them from anywhere. The
-    reconstruction is not a good estimate of what is missing in a gap.
+    meanwhile, samples with gaps have to be in memory; `transform` codes row by row and takes them from anywhere.
+
+    To fill in gaps, take the reconstruction: `np.where(np.isnan(X), hrp.inverse_transform(hrp.transform(X)), X)`. It is
+    as good as the observed entries determine the codes: set `n_nonzero_coefs` to well below the number of observed
+    entries of a sample. Without it the reconstruction is the row mean that the gap was filled with, which is no
+    estimate, although `reconstruction_error`, which sees the observed entries only, is zero.
+
+    **Other libraries.** In the terms of FastICA, `components_` is `mixing_.T` and `encoder_` is `components_.T` (up to
+    order, scale and signs): here the atoms are called components, as in DictionaryLearning. There are always as many
+    atoms as features. Nothing is whitened or centred, unless `fit_intercept=True`.
 
     **Free atoms** (`dictionary="complete"` with `n_nonzero_coefs`) start from the orthogonal dictionary, from the
     complete dictionary of the span of the samples, or from `dict_init`, whichever has the lowest error. As in K-SVD,
@@ -177,6 +180,7 @@ class HRP(LikelihoodMixin):
     """
 
     _takes_gaps = True
+    _density: CodeDensities | FixedSupport
     _saved: ClassVar[dict[str, Any]] = {
         "intercept_": Annotated[NDArray[np.floating], "n_features_in_"],
         "n_iter_": int,
@@ -268,7 +272,7 @@ class HRP(LikelihoodMixin):
         remember_features(self, rows)
         if self.verbose:
             print(f"[{type(self).__name__}] {self.verdict_}", flush=True)
-        if self.verdict_.kind == "misspecified":
+        if self.verdict_.kind == "misspecified" and self.n_nonzero_coefs is None:
             message = f"{self.verdict_.finding}: {self.verdict_.advice}"
             warnings.warn(f"{type(self).__name__}: {message}.", ConvergenceWarning, stacklevel=3)
         for stage in self.stages_:
@@ -292,13 +296,7 @@ class HRP(LikelihoodMixin):
         check_n_nonzero(self.n_nonzero_coefs, rows.n_features)
         complete = self.dictionary == "complete"
         if complete and not self._has_free_atoms:
-            G = gram(rows)
-            if self.fit_intercept:
-                centred = gram(MappedRows(rows, None, mean(rows)))
-                varies = np.diag(centred) > _ROUNDING * np.diag(G)
-                G = centred * np.outer(varies, varies)
-            dead = "constant" if self.fit_intercept else "always zero"
-            check_full_rank(G, sample, rows.feature_names, dead)
+            check_independent(rows, sample, offset=self.fit_intercept)
         task = Task(
             rows=rows,
             sample=sample,
@@ -337,6 +335,9 @@ class HRP(LikelihoodMixin):
         )
         centred = rows if offset is None else MappedRows(rows, None, offset)
         gaps = 0.0 if X_gaps is None else float(np.isnan(X_gaps).mean())
+        if X_gaps is not None and task.n_nonzero is not None:  # the means of the rows were only a start
+            centred = ArrayRows(self._filled(X_gaps, learned.components, learned.encoder), is_checked=True)
+            sample = ordering_sample(centred)
         judged = judge(
             centred,
             sample,
@@ -363,22 +364,14 @@ class HRP(LikelihoodMixin):
     def _coder(self, dtype: np.dtype) -> tuple[Coder, tuple[Any, ...]]:
         encoder = self.encoder_.astype(dtype, copy=False)
         refit = self.components_ if self.dictionary == "complete" else None
-        args = (encoder, self.components_, self.n_nonzero_coefs, None, refit)
-        if not self.intercept_.any():
-            return gap_codes_block, args
-        return centred_codes_block, (self.intercept_.astype(dtype, copy=False), *args)
+        return gap_codes_block, (encoder, self.components_, self.n_nonzero_coefs, None, refit)
 
-    def _support_density(self, X: Array) -> FixedSupport:
-        """The model of rows, less their offset, with a fixed number of codes."""
-        assert self.n_nonzero_coefs is not None
-        components, encoder = (np.asarray(item, dtype=np.float64) for item in (self.components_, self.encoder_))
-        refit = components if self.dictionary == "complete" else None
-        S = gap_codes_block(X, encoder, components, self.n_nonzero_coefs, None, refit)
-        return fit_fixed_support(X, S, components, self.n_nonzero_coefs)
+    def _density_of_codes(self) -> CodeDensities | FixedSupport:
+        return self._density
 
-    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
-        shown = super().__repr__(N_CHAR_MAX)
-        return f"{shown}\n# {self.verdict_}" if hasattr(self, "verdict_") else shown
+    def _filled(self, X: Array, components: Array, encoder: Array) -> Array:
+        """The rows with their reconstruction in the gaps."""
+        return np.where(np.isnan(X), self._codes(X, components, encoder) @ components, X)
 
     def _announcer(self) -> Callable[[object], None] | None:
         if not self.verbose:

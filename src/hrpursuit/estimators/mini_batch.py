@@ -12,36 +12,38 @@ from sklearn.utils.validation import check_is_fitted
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import ordering_sample
-from hrpursuit.core.evaluate import gram
+from hrpursuit.core.certificate import Certificate
+from hrpursuit.core.code_density import CodeDensities, FixedSupport
 from hrpursuit.core.protocols import Rows
 from hrpursuit.estimators.archive import save_model
-from hrpursuit.estimators.base import SquareDictionary
-from hrpursuit.estimators.checks import check_enough_samples, check_full_rank, check_n_nonzero, check_scale
+from hrpursuit.estimators.checks import check_enough_samples, check_independent, check_n_nonzero, check_scale
 from hrpursuit.estimators.learning import draw_seeds
-from hrpursuit.estimators.sources import look_over, matching_rows, remember_features, training_rows, validated
-from hrpursuit.rows import is_outside_memory
-from hrpursuit.schemes.online.learner import dictionary, take
-from hrpursuit.schemes.online.state import OnlineSettings, OnlineState, new_state
+from hrpursuit.estimators.scoring import LikelihoodMixin
+from hrpursuit.estimators.sources import features_of, look_over, matching_rows, training_rows, validated
+from hrpursuit.rows import ArrayRows, is_outside_memory
+from hrpursuit.schemes.online.learner import OnlineState, new_state, take
+from hrpursuit.schemes.online.stream import OnlineSettings
+from hrpursuit.schemes.verdict import Judgement, Verdict
 from hrpursuit.validation import Interval, StrOptions, fit_context
 
 _WINDOW_PER_FEATURE, _SHORTEST_WINDOW = 20, 400
 _WINDOWS_REMEMBERED = 5
 
 
-class MiniBatchHRP(SquareDictionary):
+class MiniBatchHRP(LikelihoodMixin):
     """Sparse coding with a square dictionary that is learned from a stream of samples, and follows it.
 
-    Finds unit atoms, one a row of `components_`, such that the codes of the samples are as sparse as possible: X =
-    codes @ components_. Samples come in batches of any size to `partial_fit`; when the dictionary changes, slowly or
-    suddenly, the estimate follows. The result does not depend on how the stream is cut into batches: samples are
-    collected, and the estimate moves on when `n_features`, then 2, 4, 8 times as many have come, then every `max(10 *
-    n_features, 200)` samples.
+    Finds unit atoms, one per row of `components_`, such that the codes of the samples are as sparse as possible:
+    X = codes @ components_ + intercept_. Samples come in batches of any size to `partial_fit`; when the dictionary
+    changes, slowly or suddenly, the estimate follows. The result does not depend on how the stream is cut into batches:
+    samples are collected, and the estimate moves on when `n_features`, then 2, 4, 8 times as many have come, then every
+    `max(10 * n_features, 200)` samples.
 
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes a sample (T0). None keeps all codes. With a number, `transform` keeps that many of the largest,
-        and the dictionary is fitted to such codes.
+        Number of nonzero codes per sample (T0). None keeps all codes. With a number, `transform` keeps that many of the
+        largest, and the dictionary is fitted to such codes.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
         Orthonormal atoms, or any linearly independent ones.
     forgetting : float or None, default=None
@@ -51,23 +53,30 @@ class MiniBatchHRP(SquareDictionary):
     window : int or None, default=None
         Most recent samples that are kept for the search and the polish, at least `n_features`. None means
         `max(20 * n_features, 400)`.
+    fit_intercept : bool, default=False
+        Whether to learn an offset of the samples, `intercept_`. If the samples are exactly sparse, the offset is exact:
+        it is found from differences of samples, which do not contain it. Otherwise it is the mean of the samples that
+        are remembered. An offset that jumps counts as a change of the dictionary.
     random_state : int, RandomState instance or None, default=None
         Draws the start and the batches of the search, once, at the first samples.
 
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
-        The atoms, one a row, of unit norm, once `n_features` samples have been seen. The first time a search ends they
-        are ordered as those of :class:`HRP`, on the window. From then on they keep their places and signs, also when a
-        new dictionary is found: each new atom takes the place of an old one, the most similar as far as possible.
+        The atoms, one per row, of unit norm, once `n_features` samples have been seen. The first time a search ends
+        they are ordered as those of :class:`HRP`, on the window. From then on they keep their places and signs, also
+        when a new dictionary is found: each new atom takes the place of an old one, the most similar as far as
+        possible.
     encoder_ : array of shape (n_features, n_features)
-        The codes are `X @ encoder_` before any threshold.
+        Codes before any threshold are `(X - intercept_) @ encoder_`.
+    intercept_ : array of shape (n_features,)
+        Offset of the samples; zeros unless `fit_intercept=True`.
     n_samples_seen_ : int
         Samples given so far.
     n_steps_ : int
         Times that the estimate has moved on. The samples since the last time wait for the next.
     n_changes_ : int
-        Times that the dictionary did not fit the samples any more, so that a new one was looked for.
+        Number of times that dictionary and offset did not fit the samples any more, so that new ones were looked for.
     drift_ : float
         How much less sparse the codes of the latest samples are than they were: with the mean over samples of
         `norm(codes, 1) / norm(codes, 2)`, the relative excess of the latest steps over the steps since the dictionary
@@ -80,6 +89,10 @@ class MiniBatchHRP(SquareDictionary):
     certificate_ : Certificate
         True in a condition when the dictionary is certified sparse on samples of the window, when it was found there;
         false from the moment it does not fit any more.
+    verdict_ : Verdict
+        What the stream is, in words, as far as the samples in the window tell: `verdict_.kind` is one of those of
+        :class:`HRP`, "undetermined" while there are too few samples, and after a change until a new dictionary is
+        found. It is computed when it is asked for.
     n_features_in_ : int
     feature_names_in_ : array of shape (n_features_in_,)
         Defined when X has feature names that are all strings.
@@ -92,6 +105,13 @@ class MiniBatchHRP(SquareDictionary):
     -----
     With linearly dependent features a complete dictionary does not exist. `fit` says so; `partial_fit`, which cannot
     know what is to come, fills in for what is missing until the samples span the space.
+
+    An exception in `partial_fit`, an interruption (Ctrl-C) included, leaves the model as it was before the batch, so
+    that the batch can be given again; only if it strikes when all is done does the model have the batch, which
+    `n_samples_seen_` tells.
+
+    `score` and `score_samples` are those of :class:`HRP`, with densities fitted to the codes of the samples in the
+    window.
 
     Examples
     --------
@@ -113,18 +133,24 @@ class MiniBatchHRP(SquareDictionary):
         "dictionary": [StrOptions({"orthogonal", "complete"})],
         "forgetting": [Interval(Real, 0, 1, closed="right"), None],
         "window": [Interval(Integral, 1, None, closed="left"), None],
+        "fit_intercept": ["boolean"],
         "random_state": ["random_state"],
     }
     _saved: ClassVar[dict[str, Any]] = {
         **dict.fromkeys(
             ("components_", "encoder_"), Annotated[NDArray[np.floating], "n_features_in_", "n_features_in_"] | None
         ),
+        "intercept_": Annotated[NDArray[np.floating], "n_features_in_"] | None,
         "_state": OnlineState,
         "_dtype": np.dtype,
     }
     _state: OnlineState
     _dtype: np.dtype
+    n_samples_seen_: int
     n_steps_: int
+    n_changes_: int
+    drift_: float
+    certificate_: Certificate
 
     def __init__(
         self,
@@ -133,12 +159,14 @@ class MiniBatchHRP(SquareDictionary):
         dictionary: Literal["orthogonal", "complete"] = "orthogonal",
         forgetting: float | None = None,
         window: int | None = None,
+        fit_intercept: bool = False,
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.n_nonzero_coefs = n_nonzero_coefs
         self.dictionary = dictionary
         self.forgetting = forgetting
         self.window = window
+        self.fit_intercept = fit_intercept
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -148,7 +176,7 @@ class MiniBatchHRP(SquareDictionary):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-            Samples, one a row, at least as many as features. float32 and float64 are kept, other numbers become
+            Samples, one per row, at least as many as features. float32 and float64 are kept, other numbers become
             float64.
         y : None
             Ignored.
@@ -157,18 +185,14 @@ class MiniBatchHRP(SquareDictionary):
         -------
         self : MiniBatchHRP
         """
-        rows = training_rows(self, X)
+        rows = training_rows(copy.copy(self), X)  # validation sets attributes
         look_over(rows, bounded=True)
         check_enough_samples(rows.n_samples or 0, rows.n_features, type(self).__name__)
         sample = ordering_sample(rows)
         check_scale(sample)
         if self.dictionary == "complete":
-            check_full_rank(gram(rows), sample, rows.feature_names)
-        state = self._new_state(rows.n_features)
-        for block in rows.blocks():
-            take(state, block)
-        remember_features(self, rows)
-        return self._go_on(state, rows.dtype)
+            check_independent(rows, sample, offset=self.fit_intercept)
+        return self._take(self._new_state(rows.n_features), rows, first=True)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: None = None) -> Self:
@@ -177,7 +201,7 @@ class MiniBatchHRP(SquareDictionary):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or anything that :func:`~hrpursuit.rows.open_rows` takes
-            The next samples of the stream, one a row; one is enough.
+            The next samples of the stream, one per row; one is enough.
         y : None
             Ignored.
 
@@ -188,23 +212,30 @@ class MiniBatchHRP(SquareDictionary):
         """
         first = not hasattr(self, "_state")
         if is_outside_memory(X):
-            return self._take_rows(training_rows(self, X) if first else matching_rows(self, X), first)
-        X = validated(self, X, reset=first)
-        check_scale(X, smallest=False)
-        state = self._new_state(X.shape[1]) if first else self._state
-        take(state, X)
-        return self._go_on(state, X.dtype if first else self._dtype)
+            rows = training_rows(self, X) if first else matching_rows(self, X)
+            look_over(rows, bounded=True)
+            check_scale(ordering_sample(rows), smallest=False)
+        else:
+            model = copy.copy(self) if first else self  # scikit-learn sets attributes while it validates
+            X = validated(model, X, reset=first)
+            check_scale(X, smallest=False)
+            rows = ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None))
+        return self._take(self._new_state(rows.n_features) if first else self._state, rows, first=first)
 
-    def _take_rows(self, rows: Rows, first: bool) -> Self:
-        """As for an array, block by block; rows that cannot be read to their end leave everything as it was."""
-        look_over(rows, bounded=True)
-        check_scale(ordering_sample(rows), smallest=False)
-        state = self._new_state(rows.n_features) if first else copy.deepcopy(self._state)
+    def _take(self, state: OnlineState, rows: Rows, *, first: bool) -> Self:
+        """Go on from a state with these rows, and show what it has learned.
+
+        Attributes change all at once and at the very end: an error or an interruption leaves the model as it was.
+        """
         for block in rows.blocks():
-            take(state, block)
+            state = take(state, block)
+        shown = dict(vars(self))
         if first:
-            remember_features(self, rows)
-        return self._go_on(state, rows.dtype if first else self._dtype)
+            shown.pop("feature_names_in_", None)
+            shown |= {"_dtype": rows.dtype} | features_of(rows)
+        moved = first or state.n_steps != self.n_steps_
+        self.__dict__ = shown | self._attributes(state, shown["_dtype"] if moved else None)
+        return self
 
     def _new_state(self, n: int) -> OnlineState:
         """A learner that has seen nothing of its n features."""
@@ -216,6 +247,7 @@ class MiniBatchHRP(SquareDictionary):
         settings = OnlineSettings(
             n_features=n,
             complete=self.dictionary == "complete",
+            offset=self.fit_intercept,
             n_nonzero=None if self.n_nonzero_coefs is None else int(self.n_nonzero_coefs),
             forgetting=forgetting,
             window=window,
@@ -223,25 +255,42 @@ class MiniBatchHRP(SquareDictionary):
         )
         return new_state(settings)
 
-    def _go_on(self, state: OnlineState, dtype: np.dtype) -> Self:
-        """Make this the learner, and show what it has learned."""
-        moved = getattr(self, "_state", None) is not state or state.n_steps != self.n_steps_
-        self._state, self._dtype = state, dtype
-        self._set_attributes(moved=moved)
-        return self
-
-    def _set_attributes(self, *, moved: bool) -> None:
-        state = self._state
-        if moved and state.n_steps == 0:
-            for name in ("components_", "encoder_"):
-                self.__dict__.pop(name, None)
-        elif moved:
+    @staticmethod
+    def _attributes(state: OnlineState, dtype: np.dtype | None) -> dict[str, Any]:
+        """What the model shows of a state; the dictionary only where a type is given for it."""
+        shown: dict[str, Any] = {
+            "_state": state,
+            "n_samples_seen_": state.n_seen,
+            "n_steps_": state.n_steps,
+            "n_changes_": state.n_changes,
+            "drift_": state.drift,
+            "certificate_": state.certificate,
+        }
+        if dtype is not None and state.n_steps > 0:
             with one_blas_thread():
-                components, encoder = dictionary(state)
-            self.components_ = components.astype(self._dtype)
-            self.encoder_ = encoder.astype(self._dtype)
-        self.n_samples_seen_, self.n_steps_, self.n_changes_ = state.n_seen, state.n_steps, state.n_changes
-        self.drift_, self.certificate_ = state.drift, state.certificate
+                components, encoder = state.dictionary()
+            arrays = {"components_": components, "encoder_": encoder, "intercept_": state.intercept}
+            shown |= {name: array.astype(dtype) for name, array in arrays.items()}
+        return shown
+
+    def _judge(self) -> Judgement:
+        """By what the state knows; computed when it is asked for, once for each state."""
+        check_is_fitted(self, "n_samples_seen_")
+        state, known = self._state, vars(self).get("_judged")
+        if known is None or known[0] is not state:
+            with one_blas_thread():
+                known = self._judged = state, state.mode.judge(state)
+        return known[1]
+
+    @property
+    def verdict_(self) -> Verdict:
+        """What the stream is, in words."""
+        return self._judge().verdict
+
+    def _density_of_codes(self) -> CodeDensities | FixedSupport:
+        if self.n_nonzero_coefs is None:
+            return self._judge().density
+        return self._support_density(self._state.recent() - self._state.intercept)
 
     def _check_has_dictionary(self) -> None:
         seen, n = getattr(self, "n_samples_seen_", None), getattr(self, "n_features_in_", 0)
@@ -262,14 +311,13 @@ class MiniBatchHRP(SquareDictionary):
             Where to; `.npz` is not added. The file appears whole or not at all.
         """
         check_is_fitted(self, "n_samples_seen_")
+        self._state = self._state.joined()
         save_model(self, path)
 
     def _check_loaded(self) -> None:
         super()._check_loaded()
         if self.n_features_in_ != self._state.settings.n_features:
             raise ValueError("the state is of another number of features.")
-        if any(hasattr(self, name) != (self._state.n_steps > 0) for name in ("components_", "encoder_")):
+        if any(hasattr(self, name) != (self._state.n_steps > 0) for name in ("components_", "encoder_", "intercept_")):
             raise ValueError("there is a dictionary from the first step on.")
-        if self._state.n_steps > 0 and np.linalg.matrix_rank(self.components_) < self.n_features_in_:
-            raise ValueError("components_ must be invertible.")
-        self._set_attributes(moved=False)
+        self.__dict__.update(self._attributes(self._state, self._dtype))  # those of the file follow from the state

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from hrpursuit.core.code_density import CodeDensities, FixedSupport
+from hrpursuit.core.code_density import CodeDensities, FixedSupport, fit_fixed_support
 from hrpursuit.core.masked import gap_codes_block
 from hrpursuit.core.protocols import Array
 from hrpursuit.estimators.base import SquareDictionary
@@ -36,16 +36,29 @@ def sum_block(X: Array, *args: Any) -> tuple[float, int]:
 
 
 class LikelihoodMixin(SquareDictionary):
-    """`score_samples` and `score` of estimators with `_density` and `intercept_`."""
+    """`score_samples` and `score` of estimators with an `intercept_` and a density of their codes."""
 
     intercept_: np.ndarray
-    _density: CodeDensities | FixedSupport
+
+    def _density_of_codes(self) -> CodeDensities | FixedSupport:
+        raise NotImplementedError
+
+    def _support_density(self, X: Array) -> FixedSupport:
+        """The model of rows, less their offset, with a fixed number of codes."""
+        assert self.n_nonzero_coefs is not None
+        components, encoder = (np.asarray(item, dtype=np.float64) for item in (self.components_, self.encoder_))
+        return fit_fixed_support(X, self._codes(X, components, encoder), components, self.n_nonzero_coefs)
+
+    def _codes(self, X: Array, components: Array, encoder: Array) -> Array:
+        refit = components if self.dictionary == "complete" else None
+        return gap_codes_block(X, encoder, components, self.n_nonzero_coefs, None, refit)
 
     def _model_of_samples(self) -> tuple[Any, ...]:
         encoder, components = (np.asarray(item, dtype=np.float64) for item in (self.encoder_, self.components_))
         refit = components if self.dictionary == "complete" else None
-        log_det = float(np.linalg.slogdet(encoder)[1]) if isinstance(self._density, CodeDensities) else 0.0
-        return encoder, components, np.asarray(self.intercept_, dtype=np.float64), self._density, refit, log_det
+        density = self._density_of_codes()
+        log_det = float(np.linalg.slogdet(encoder)[1]) if isinstance(density, CodeDensities) else 0.0
+        return encoder, components, np.asarray(self.intercept_, dtype=np.float64), density, refit, log_det
 
     def score_samples(self, X: Any) -> np.ndarray:
         """Log-likelihood of each sample under the model that the fit found.
@@ -77,8 +90,8 @@ class LikelihoodMixin(SquareDictionary):
             further codes explain the samples, so that grid search on held-out samples finds the right k.
         """
         self._check_has_dictionary()
-        rows = matching_rows(self, X, gaps=True)
-        blocks = guarded_map(rows, log_density_block, *self._model_of_samples(), gaps=True)
+        rows = matching_rows(self, X, gaps=self._takes_gaps)
+        blocks = guarded_map(rows, log_density_block, *self._model_of_samples(), gaps=self._takes_gaps)
         if isinstance(rows, ArrayRows):
             return np.asarray(gather(blocks, len(rows.X), 1, np.dtype(np.float64))[:, 0])
         return np.concatenate([block[:, 0] for block in blocks])
@@ -97,7 +110,7 @@ class LikelihoodMixin(SquareDictionary):
         log_likelihood : float
         """
         self._check_has_dictionary()
-        rows = matching_rows(self, X, gaps=True)
+        rows = matching_rows(self, X, gaps=self._takes_gaps)
         with shown(rows, getattr(self, "verbose", 0)):
-            total, n = guarded_sum(rows, sum_block, *self._model_of_samples(), gaps=True)
+            total, n = guarded_sum(rows, sum_block, *self._model_of_samples(), gaps=self._takes_gaps)
         return float(total) / max(1, int(n))

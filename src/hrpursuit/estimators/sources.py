@@ -61,13 +61,17 @@ def look_over(rows: Rows, *, bounded: bool = False, gaps: bool = False) -> int:
     return survey(rows, rows.name, bounded=bounded, gaps=gaps and isinstance(rows, ArrayRows), advice=advice)
 
 
+def features_of(rows: Rows) -> dict[str, Any]:
+    """The attributes that scikit-learn sets for arrays."""
+    names = rows.feature_names
+    named = {} if names is None else {"feature_names_in_": np.asarray(names, dtype=object)}
+    return {"n_features_in_": rows.n_features, **named}
+
+
 def remember_features(model: Any, rows: Rows) -> None:
     """Set what scikit-learn sets for arrays; at the end of a fit, so that one that fails changes nothing."""
-    model.n_features_in_ = rows.n_features
-    if rows.feature_names is not None:
-        model.feature_names_in_ = np.asarray(rows.feature_names, dtype=object)
-    elif hasattr(model, "feature_names_in_"):
-        del model.feature_names_in_
+    vars(model).pop("feature_names_in_", None)
+    vars(model).update(features_of(rows))
 
 
 def matching_rows(model: Any, X: Any, *, gaps: bool = False, **options: Any) -> Rows:

@@ -10,12 +10,11 @@ from typing import Any
 
 import numpy as np
 
-import hrpursuit.experiments as room
 from hrpursuit.experiments.experiment import Config
 from hrpursuit.experiments.machine import PACKAGES, versions
 from hrpursuit.files import replaced_when_done
 
-_PACKAGE = Path(room.__file__).parents[1]
+_PACKAGE = Path(__file__).parents[1]
 _MACHINERY = ("cache", "machine", "comparison", "output", "registry", "report", "runner", "style", "workers")
 _NOT_COMPUTING = ("cli", "plots.py", "versions.py", "progress.py", "experiments")
 

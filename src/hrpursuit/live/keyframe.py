@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, scaled, varint
+from hrpursuit.compression.layout import Cursor, scaled, varint
 from hrpursuit.live.plan import MOST_READINGS, Plan
 from hrpursuit.live.t0 import Dictionary, SparsePlan
 

@@ -12,7 +12,7 @@ from itertools import groupby
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, decimal, shorter, signed, text, unpacked, varint
+from hrpursuit.compression.layout import Cursor, decimal, shorter, signed, text, unpacked, varint
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.samples import (
     LIMIT,

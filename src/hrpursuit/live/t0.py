@@ -11,7 +11,7 @@ import numpy as np
 
 from hrpursuit.compression.chunks.bases import DICTIONARY, MOST_PRECISION, MOST_TOGETHER, Basis
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, shorter, text, unpacked, varint
+from hrpursuit.compression.layout import Cursor, shorter, text, unpacked, varint
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.sparse import LIMIT, code_sparse, new_sparse, new_sparse_models
 from hrpursuit.core.masked import masked_codes

@@ -12,7 +12,7 @@ from binascii import crc_hqx
 from dataclasses import dataclass
 from secrets import randbits
 
-from hrpursuit.compression.files.layout import Cursor, varint
+from hrpursuit.compression.layout import Cursor, varint
 
 MAGIC = b"\x89HR"  # of a keyframe, followed by the version
 VERSION = 1

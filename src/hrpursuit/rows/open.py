@@ -97,7 +97,7 @@ def _is_iterator(data: Any) -> bool:
 
 def _refuse_iterator(data: Any) -> None:
     raise DataError(
-        "an iterator can be read only once, and a fit makes several passes; give the function that makes it, "
+        "an iterator can be read only once, and several passes are made; give the function that makes it, "
         "fit(blocks) rather than fit(blocks())."
     )
 

@@ -37,15 +37,26 @@ def write_blocks(
 ) -> int:
     """Write blocks with these columns, in the format of the suffix; returns the number of rows.
 
-    `source` is what they are computed from: if it is a path, it may not be the same file.
+    `source` is what they are computed from: if it is a file, or an array that is kept in one, it may not be the same.
     """
     suffix = check_suffix(path)
-    check_writable(path, *([source] if isinstance(source, str | PathLike) else []))
+    check_writable(path, *_files_of(source))
     write = {".npy": _write_npy, ".csv": _write_csv, ".parquet": _write_parquet, ".zarr": _write_zarr}
     group = max(1, _GROUP_BYTES // (max(1, len(names)) * dtype.itemsize))
     with replaced_when_done(path, folder=suffix == ".zarr") as temporary:
         pieces = repacked(blocks, group, len(names), dtype)
         return write.get(suffix, _write_hdf5)(temporary, pieces, list(names), dtype, group)
+
+
+def _files_of(source: Any) -> list[str | PathLike[str]]:
+    """The file or folder that data is read from: a path, or that of a memory map, an HDF5 dataset or a Zarr array."""
+    if isinstance(source, str | PathLike):
+        return [source]
+    while isinstance(source, np.ndarray) and not isinstance(source, np.memmap):  # a view of a memory map, perhaps
+        source = source.base
+    owner = getattr(source, "file", None) or getattr(source, "store", None) or source
+    found = getattr(owner, "filename", None) or getattr(owner, "root", None)
+    return [found] if isinstance(found, str | PathLike) else []
 
 
 def _write_npy(path: Path, pieces: Iterator[Array], names: list[str], dtype: np.dtype[Any], group: int) -> int:

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.code_density import CodeDensities
 from hrpursuit.core.code_models import CodeKind, kind_of_codes
-from hrpursuit.core.likelihood import densities_of
+from hrpursuit.core.expected_error import expected_error
+from hrpursuit.core.likelihood import MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD, densities_of
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import Outcome
 from hrpursuit.core.spike_slab import SPIKE_AND_SLAB
@@ -30,12 +31,18 @@ _CODES, _MOST_CODES = 40_000, 400_000  # that models are compared on; the latter
 #: 20% of nonzeros, 3.1 for logistic codes without any noise.
 _LEAST_CONTRAST = 4.5
 _SKEWED_BELOW = 4.0  # signal-to-noise ratio (6 dB) below which noise is told from skewed dense codes
+_NO_ERROR = 1e-8  # relative error of codes that reproduce the samples
 _DEAD = 1e-9  # share of the largest code, below which a column has none
 _SAMPLES_PER_FEATURE = 10  # that recover a dictionary reliably
 #: Standard deviations by which the mean square correlation of the codes has to exceed that of independent codes for the
 #: atoms not to look orthogonal. Orthogonal dictionaries reach at most 2.2, complete ones of condition 10 at least 21
 #: (20 features, 200 samples, noise of 20 dB and less; data as in benchmarks/cases.py).
 _CORRELATED = 6.0
+#: How a dictionary is finished whose error can be estimated.
+_LIKELIHOODS = MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD, SPIKE_AND_SLAB
+_NOTHING = 0.5  # relative error above which the estimate of it means nothing: it holds for small errors
+#: Signal-to-noise ratio in dB below which the noise shifts complete dictionaries by more than their statistical error.
+_BIASED_BELOW = 6.0
 _ROUNDED = 1e-4  # zero level, relative to the rms of the codes, above which the data was rounded to few digits
 #: Samples that use one of two atoms without the other, from which on they tell the two apart. An atom that is a mixture
 #: of both can be turned along any one such sample, but along two only by chance.
@@ -58,6 +65,10 @@ class Verdict:
         What was found, how sure that is, and what to try next. `advice` may be empty.
     snr_db : float or None
         Estimated signal-to-noise ratio of noisy samples in dB; None for other kinds.
+    expected_error : float or None
+        Estimated relative error of the dictionary, as :func:`~hrpursuit.metrics.dictionary_error` would measure it
+        against the truth, for samples that are noisy or compressible. It is the statistical error around the right
+        dictionary; atoms that the search has mixed up would come on top of it. None if it cannot be estimated.
     """
 
     kind: Kind
@@ -65,6 +76,10 @@ class Verdict:
     confidence: str
     advice: str = ""
     snr_db: float | None = None
+    expected_error: float | None = None
+
+    def __bool__(self) -> bool:
+        raise TypeError("a verdict is neither true nor false; compare `verdict_.kind`, or use bool(certificate_).")
 
     def __str__(self) -> str:
         parts = [part for part in (self.finding, self.confidence, self.advice) if part]
@@ -92,6 +107,7 @@ class _Asked:
     paper: bool
     offset: bool
     n_nonzero: int | None
+    forgets: bool
 
 
 def judge(
@@ -104,6 +120,7 @@ def judge(
     offset: bool = False,
     n_nonzero: int | None = None,
     gaps: float = 0.0,
+    forgets: bool = False,
 ) -> Judgement:
     """Judge a fit by its certificate, by how the search ended, and by the codes of some rows.
 
@@ -124,28 +141,43 @@ def judge(
         Number of codes that are kept per row.
     gaps : float
         Share of the entries that were missing.
+    forgets : bool
+        Whether older rows count less, as in a stream.
     """
-    asked = _Asked(complete, paper, offset, n_nonzero)
+    asked = _Asked(complete, paper, offset, n_nonzero, forgets)
     if learned.certificate.has_zeros and learned.outcome is not Outcome.STOPPED:
         judged = _judge_exact(sample, rows.n_samples or 0, learned, complete)
         return replace(judged, verdict=_with_context(judged.verdict, learned, gaps))
-    X = _evidence(rows, _CODES)
+    X, share = _evidence(rows, _CODES)
     if len(X) == 0:
         nothing = Verdict(
             "undetermined", "all samples are zero", "every dictionary fits them", "give samples that are not zero"
         )
         return Judgement(nothing, _narrow(learned.encoder, 1.0))
-    codes = _Codes(X, learned.encoder, complete)
+    codes = _Codes(X, learned.encoder, complete, share)
     chance = _chance(codes.n_columns)
     if codes.kind.gain < chance:  # so little that more rows may tell
-        more = _evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
-        codes = _Codes(more, learned.encoder, complete) if len(more) > len(X) else codes
-    verdict = _early_verdict(learned, rows, len(X), asked)
+        more, share = _evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
+        codes = _Codes(more, learned.encoder, complete, share) if len(more) > len(X) else codes
+    verdict = _early_verdict(learned, rows, len(X), asked, gaps)
     if verdict is None:
         verdict = _verdict_by_codes(codes, learned, rows.n_samples or 0, asked)
         verdict = replace(verdict, advice="; ".join(_hints(codes, asked) + [verdict.advice] * (verdict.advice != "")))
     density = codes.noisy_density() if verdict.kind == "noisy" else codes.fitted_density()
+    if verdict.kind in ("noisy", "compressible") and learned.method in _LIKELIHOODS and learned.error is None:
+        n_rows = (rows.n_samples or 0) * codes.share_distinct
+        verdict = _with_error(
+            verdict,
+            expected_error(codes.S_all, density, learned.components, n_rows, orthogonal=not complete),
+            is_biased=complete and verdict.snr_db is not None and verdict.snr_db < _BIASED_BELOW,
+        )
     return Judgement(_with_context(verdict, learned, gaps), density)
+
+
+def _with_error(verdict: Verdict, error: float, is_biased: bool) -> Verdict:
+    size = "more than 0.5" if error > _NOTHING else f"{'at least' if is_biased else 'about'} {error:.2g}"
+    text = f"the dictionary is an estimate with a relative error of {size}, which falls with the root of the number of "
+    return replace(verdict, confidence=text + "samples", expected_error=float(f"{error:.3g}"))
 
 
 def _hints(codes: "_Codes", asked: _Asked) -> list[str]:
@@ -158,9 +190,11 @@ def _hints(codes: "_Codes", asked: _Asked) -> list[str]:
     return hints
 
 
-def _evidence(rows: Rows, n_codes: int) -> Array:
+def _evidence(rows: Rows, n_codes: int) -> tuple[Array, float]:
+    """Distinct rows of a sample, and their share of it."""
     X = rows.sample(max(200, n_codes // rows.n_features), 0)
-    return np.asarray(X[distinct_live(X)], dtype=np.float64)
+    kept = np.asarray(X[distinct_live(X)], dtype=np.float64)
+    return kept, len(kept) / max(1, len(X))
 
 
 def _chance(n_columns: int) -> float:
@@ -168,16 +202,16 @@ def _chance(n_columns: int) -> float:
 
 
 class _Codes:
-    """The codes of some rows, and which kind of model suits them."""
+    """The codes of some rows, distinct ones of a sample, and which kind of model suits them."""
 
-    def __init__(self, X: Array, encoder: Array, complete: bool) -> None:
-        self.X, self.encoder = X, np.asarray(encoder, dtype=np.float64)
+    def __init__(self, X: Array, encoder: Array, complete: bool, share_distinct: float) -> None:
+        self.X, self.encoder, self.share_distinct = X, np.asarray(encoder, dtype=np.float64), share_distinct
         self.units = np.sqrt(np.mean(X * X, axis=0)) if complete else np.ones(X.shape[1])
         self.norms = np.linalg.norm(self.encoder * self.units[:, None], axis=0)
-        S = X @ self.encoder
-        largest = np.abs(S).max(axis=0)
+        self.S_all = X @ self.encoder
+        largest = np.abs(self.S_all).max(axis=0)
         self.alive = np.flatnonzero(largest > _DEAD * largest.max())
-        self.S = S[:, self.alive]
+        self.S = self.S_all[:, self.alive]
         self.n_columns = len(self.alive)
         self.kind: CodeKind = kind_of_codes(self.S, self.norms[self.alive], _SKEWED_BELOW)
         power = 1.0 if complete else float(np.mean(self.S**2))
@@ -257,12 +291,12 @@ def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_tog
     n, n_rows = certificate.n_features, certificate.n_rows
     if certificate:
         return Verdict("exact", finding, f"certified on {n_rows} samples")
-    if n_samples < max(25, 3 * n) or len(certificate.ambiguous):
+    if not certificate.has_enough_rows or n_samples < 25 or len(certificate.ambiguous):
         return Verdict(
             "undetermined",
             f"a dictionary with exact zeros in all code columns was found, but {n_rows} samples are too few to tell "
             "it from others",
-            "it is more likely wrong than right",
+            "it may be wrong: from so few samples another dictionary can be just as sparse",
             f"give about {max(2 * n_samples, _SAMPLES_PER_FEATURE * n)} samples",
         )
     if n_together:
@@ -286,18 +320,24 @@ def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_tog
     )
 
 
-def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked) -> Verdict | None:
+def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked, gaps: float) -> Verdict | None:
     """Where the way the fit went says it, whatever the codes look like."""
     n_samples, n = rows.n_samples or 0, rows.n_features
     about = max(2 * n_samples, _SAMPLES_PER_FEATURE * n)
     if learned.outcome is Outcome.STOPPED:
         return Verdict("undetermined", "the callback ended the fit", "the dictionary is where the search had come to")
+    if gaps > 0 and learned.error is not None and learned.error <= _NO_ERROR:
+        return Verdict(
+            "exact",
+            f"the samples are exactly sparse: at most {asked.n_nonzero} codes reproduce the observed entries of each",
+            "this is most likely the right dictionary; samples with gaps are not certified",
+        )
     if learned.advice is not None:
         finding, advice = learned.advice.split(": ", 1)
         return Verdict("misspecified", finding, "this was certified, but the dictionary of this fit is another", advice)
     if learned.outcome is Outcome.CERTIFIED and asked.n_nonzero is not None:
         return Verdict(
-            "exact",
+            "misspecified",
             f"the samples are exactly sparse, but some have more than the {asked.n_nonzero} codes that are kept",
             "an exact dictionary was certified; the one that is returned is fitted to so few codes",
             "without n_nonzero_coefs the exact one is returned",
@@ -334,16 +374,19 @@ def _verdict_by_codes(codes: _Codes, learned: Learned, n_samples: int, asked: _A
             f"about {int(np.ceil(max(needed, 1.5 * n_samples) / 100)) * 100} samples would tell",
         )
     if codes.is_noisy:
-        snr_db = 10 * float(np.log10(codes.snr))
+        snr_db = round(10 * float(np.log10(codes.snr)), 1) + 0.0  # no minus zero
         mean = float(kind.noisy.sparsity.sum())
         source = "noise, or the error of this scheme" if asked.paper else "noise"
+        remembered = " that are remembered" if asked.forgets else ""
+        advice = 'scheme="exact" tells the two apart' if asked.paper else "more samples make it more accurate"
+        advice = "forgetting=1 makes it more accurate, if the dictionary does not drift" if asked.forgets else advice
         return Verdict(
             "noisy",
             f"sparse codes in {source}, at a signal-to-noise ratio of about {snr_db:.0f} dB, with {mean:.3g} of {n} "
             "codes in use on average",
-            "the dictionary is an estimate, whose error falls with the root of the number of samples",
-            'scheme="exact" tells the two apart' if asked.paper else "more samples make it more accurate",
-            round(snr_db, 1),
+            f"the dictionary is an estimate, whose error falls with the root of the number of samples{remembered}",
+            advice,
+            snr_db,
         )
     if 2 * kind.n_flat >= n:
         return _not_sparse(
@@ -361,6 +404,8 @@ def _how_it_was_found(learned: Learned, asked: _Asked) -> tuple[str, str]:
     if asked.n_nonzero is not None:
         return f"the dictionary is fitted to {asked.n_nonzero} codes per sample", ""
     advice = "to keep only the large codes, set n_nonzero_coefs"
+    if learned.method is None:
+        return "the dictionary has the lowest l1 norm that was found", advice
     if learned.method == GREEDY_PLANES:
         return "the codes depend on each other; the dictionary has the lowest l1 norm that was found", advice
     return "the dictionary is the likeliest one for such codes, not an exact answer", advice
@@ -379,7 +424,8 @@ def _with_context(verdict: Verdict, learned: Learned, gaps: float) -> Verdict:
     """With what a fixed number of codes leaves, and what was done about gaps."""
     finding = verdict.finding
     if learned.error is not None:
-        finding += f"; the codes that are kept leave an error of {100 * learned.error:.3g}% (relative RMSE)"
+        left = f"an error of {100 * learned.error:.3g}% (relative RMSE)" if learned.error > _NO_ERROR else "no error"
+        finding += f"; the codes that are kept leave {left}"
     if gaps > 0:
         what = "left out of the fit" if learned.error is not None else "filled with the mean of their row"
         finding += f"; {100 * gaps:.3g}% of the entries are missing and were {what}"

@@ -230,6 +230,11 @@ class WorkingSample:
             return X / self.units
         return X if self.span is None else X @ self.span
 
+    def rows_less(self, intercept: Array) -> Array:
+        """The rows less an offset in the coordinates of the search; these have half the codes of the differences."""
+        X = self._in_polish(np.asarray(self.raw, dtype=np.float64) - intercept)
+        return X @ self._P if self.complete else X
+
     # --- coordinates --------------------------------------------------------------------------------------------------
 
     def start(self, components: Array) -> Array:

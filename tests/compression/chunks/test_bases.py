@@ -5,7 +5,7 @@ import pytest
 
 from hrpursuit.compression.chunks.bases import SENT, Basis, Group, read_groups, write_groups
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import shorter, varint, varints
+from hrpursuit.compression.layout import shorter, varint, varints
 
 
 def test_groups_come_back():

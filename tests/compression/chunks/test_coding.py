@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hrpursuit.compression.chunks.bases import DICTIONARY, SENT, Basis
 from hrpursuit.compression.chunks.coding import Readings, decode_group, encode_group
 from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, TRANSFORM, Settings
-from hrpursuit.compression.files.layout import Cursor
 from hrpursuit.compression.kernels.compiled import as_integers, integers
+from hrpursuit.compression.layout import Cursor
 
 LIMIT = 1 << 16
 

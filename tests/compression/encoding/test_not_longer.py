@@ -66,7 +66,7 @@ def test_many_small_appends_are_joined():
     encoder = Encoder(lossless=True, chunk_rows=5000)
     X = np.arange(8000.0).reshape(4000, 2)
     data = b"".join(encoder.append(row[None]) for row in X)
-    assert len(encoder._waiting) <= 64
+    assert len(encoder._waiting._parts) <= 64
     assert np.array_equal(decompress(data + encoder.finish()), X)
 
 

@@ -13,7 +13,7 @@ from hrpursuit.compression.chunks.settings import SPARSE, Settings
 from hrpursuit.compression.encoding.decimals import take_apart
 from hrpursuit.compression.encoding.pieces import Piece
 from hrpursuit.compression.encoding.sparse_codes import encode_sparse, learn_dictionary
-from hrpursuit.compression.files.layout import Cursor
+from hrpursuit.compression.layout import Cursor
 from hrpursuit.core.masked import masked_codes
 
 

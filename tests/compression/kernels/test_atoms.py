@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.fft import dct
 
 from hrpursuit.compression.chunks.bases import DICTIONARY, SENT, Basis, Group, read_groups, write_groups
-from hrpursuit.compression.files.layout import Cursor
 from hrpursuit.compression.kernels.atoms import UNIT, cosine_atoms, sent_basis
+from hrpursuit.compression.layout import Cursor
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 8, 56, 128])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pandas.testing import assert_index_equal
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor
+from hrpursuit.compression.layout import Cursor
 from hrpursuit.compression.tables.labels import LabelKind, labels_of
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=6)

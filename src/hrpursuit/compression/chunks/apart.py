@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, varint, varints
 from hrpursuit.compression.kernels.compiled import integers
+from hrpursuit.compression.layout import Cursor, varint, varints
 
 _GAPS, _NAN_BITS, _EXCEPTIONS, _SENTINELS = 1, 2, 4, 8
 

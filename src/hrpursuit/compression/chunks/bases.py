@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, shorter, unpacked, varint, varints
 from hrpursuit.compression.kernels.atoms import (
     code_atoms,
     code_order,
@@ -16,6 +15,7 @@ from hrpursuit.compression.kernels.atoms import (
 from hrpursuit.compression.kernels.bits import POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.samples import code_low_bits
+from hrpursuit.compression.layout import Cursor, shorter, unpacked, varint, varints
 
 ADAPTIVE, SENT, DICTIONARY = range(3)
 MOST_PRECISION = 14

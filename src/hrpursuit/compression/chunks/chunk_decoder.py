@@ -10,7 +10,7 @@ from hrpursuit.compression.chunks.settings import MODES, SPARSE, Settings
 from hrpursuit.compression.chunks.tabular import decode_table, table_parts
 from hrpursuit.compression.chunks.verbatim import unpack
 from hrpursuit.compression.errors import damage
-from hrpursuit.compression.files.layout import Cursor
+from hrpursuit.compression.layout import Cursor
 
 
 class ChunkDecoder:

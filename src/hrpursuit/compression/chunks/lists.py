@@ -5,8 +5,8 @@ import numpy as np
 from hrpursuit.compression.chunks.grids import DECIMALS, POWERS, Grid, from_float_bits, to_float_bits
 from hrpursuit.compression.chunks.numbers import pack_numbers, unpack_numbers
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, shorter, signed, unpacked, varint
 from hrpursuit.compression.kernels.table_state import LIMIT
+from hrpursuit.compression.layout import Cursor, shorter, signed, unpacked, varint
 
 _INNER_SINGLE = 64  # beside the number of decimals plus one
 

@@ -3,11 +3,11 @@
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, signed, varint
 from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.table import code_table
 from hrpursuit.compression.kernels.table_state import LAST, LIMIT, new_table
+from hrpursuit.compression.layout import Cursor, signed, varint
 
 _ORDER = 2
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, varint, varints
+from hrpursuit.compression.layout import Cursor, varint, varints
 
 _EMPTY, _VERBATIM, _EXCEPTIONS, _TABLE = 1, 2, 4, 8
 

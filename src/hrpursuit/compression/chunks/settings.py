@@ -4,7 +4,7 @@ import struct
 from dataclasses import dataclass, replace
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, signed, varint, varints
+from hrpursuit.compression.layout import Cursor, signed, varint, varints
 
 SAMPLES, TRANSFORM, CORRECTED, SPARSE = range(4)
 MODES = ("samples", "transform", "transform + correction", "sparse codes")

@@ -20,7 +20,6 @@ from hrpursuit.compression.chunks.grids import (
 )
 from hrpursuit.compression.chunks.lists import list_bytes, read_list
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, shorter, signed, unpacked, varint, varints
 from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.floats import code_float_bits
@@ -29,6 +28,7 @@ from hrpursuit.compression.kernels.quick import code_quick, new_quick
 from hrpursuit.compression.kernels.samples import code_low_bits
 from hrpursuit.compression.kernels.table import code_table
 from hrpursuit.compression.kernels.table_state import CONSTANT, DRIFTING, LIMIT, n_features_of, new_table
+from hrpursuit.compression.layout import Cursor, shorter, signed, unpacked, varint, varints
 
 THOROUGH, HASTY, QUICK = range(3)
 MOST_ORDER, MOST_SEASON, MOST_NEIGHBOURS = 32, 1 << 16, 16

@@ -11,7 +11,7 @@ import zlib
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile, damage
-from hrpursuit.compression.files.layout import Cursor, deflated, inflated, varint
+from hrpursuit.compression.layout import Cursor, deflated, inflated, varint
 
 _PLAIN, _XOR, _DELTA = range(3)
 _STORED, _DEFLATE, _LZMA, _LZMA_OF_ROWS = range(4)

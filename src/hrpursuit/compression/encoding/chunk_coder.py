@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -13,9 +14,9 @@ from hrpursuit.compression.encoding.grouping import make_groups
 from hrpursuit.compression.encoding.open_chunk import Limits, OpenChunk
 from hrpursuit.compression.encoding.pieces import Piece, Trial, is_same, is_within
 from hrpursuit.compression.encoding.search import Choice, RmseSearch, bounded, choose_bounded, encode_rmse, lossless
-from hrpursuit.compression.encoding.sparse_codes import encode_sparse
 from hrpursuit.compression.encoding.table_columns import TableColumn
 from hrpursuit.compression.encoding.tabular import encode_columns
+from hrpursuit.compression.jobs import in_order
 from hrpursuit.compression.targets import Target
 
 Progress = Callable[[int, int], object]
@@ -26,7 +27,7 @@ _CELLS_TO_COMPARE = 1 << 15  # up to which coding without loss takes no time
 
 
 class ChunkCoder:
-    """Encodes chunks of a table towards one target. What was best for one chunk is tried first on the next."""
+    """Encodes chunks of a table towards one target. What was best for the first chunk is tried first on the others."""
 
     def __init__(self, target: Target, *, effort: str = "default", basis: str = "adaptive") -> None:
         self.target, self.effort, self.basis = target, effort, basis
@@ -51,48 +52,95 @@ class ChunkCoder:
         """One chunk, its target met on it alone."""
         return next(self.encode_all([columns]))
 
-    def encode_all(self, chunks: Sequence[list[np.ndarray]], progress: Progress | None = None) -> Iterator[bytes]:
-        """All chunks, the target met over all of them together."""
-        n_rows, n_done = sum(len(chunk[0]) for chunk in chunks if chunk), 0
-        if self.target.kind in ("lossless", "max_error"):
-            for columns in chunks:
-                yield self._encode_within(columns)
-                n_done += len(columns[0])
-                if progress is not None:
-                    progress(n_done, n_rows)
+    def encode_each(self, chunks: Sequence[list[np.ndarray]], n_jobs: int = 1) -> Iterator[bytes]:
+        """All chunks, the target met on each of them alone; in threads as soon as it is known how they are coded, so
+        that the bytes do not depend on the number of threads.
+        """
+        if self.target.kind != "relative_rmse":
+            yield from self.encode_all(chunks, n_jobs=n_jobs)
             return
-        trials: Iterator[Trial] | None = None
-        target = self.target
-        if target.kind == "relative_rmse":
-            opened = [OpenChunk(columns, self._groups, target, self._limits) for columns in chunks]
-            trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces if piece.bound])
-            target = target if trials is not None else LOSSLESS  # which keeps every error
-        for columns in chunks:
-            chunk = OpenChunk(columns, self._groups, target, self._limits)
-            data = self._finish(chunk, [next(trials) for piece in chunk.pieces if piece.bound] if trials else None)
-            if target.kind != "n_nonzero_coefs" and chunk.n_rows * len(columns) <= _CELLS_TO_COMPARE:
-                data = min(data, self._as_table(columns, np.zeros(len(columns))), key=len)  # no loss keeps every error
+        left = iter(chunks)
+        for columns in left:
+            yield self.encode(columns)
+            if self._choice is not None:
+                break
+        yield from in_order(self.encode, left, n_jobs)
+
+    def encode_all(
+        self, chunks: Sequence[list[np.ndarray]], progress: Progress | None = None, n_jobs: int = 1
+    ) -> Iterator[bytes]:
+        """All chunks, the target met over all of them together; in threads."""
+        if self.target.kind in ("lossless", "max_error"):
+            coded = self._encode_all_within(chunks, n_jobs)
+        elif self.target.kind == "relative_rmse":
+            coded = self._encode_towards_rmse(chunks, n_jobs)
+        else:
+            opened = (OpenChunk(columns, self._groups, self.target, self._limits) for columns in chunks)
+            coded = in_order(self._finish, opened, n_jobs)
+        n_rows, n_done = sum(len(chunk[0]) for chunk in chunks if chunk), 0
+        for columns, data in zip(chunks, coded, strict=True):
             yield data
-            n_done += chunk.n_rows
+            n_done += len(columns[0])
             if progress is not None:
                 progress(n_done, n_rows)
 
-    def _encode_within(self, columns: list[np.ndarray]) -> bytes:
-        """One chunk with all its bounds: by the coder of tables, or by that of networks of sensors where it is shorter.
+    def _encode_towards_rmse(self, chunks: Sequence[list[np.ndarray]], n_jobs: int) -> Iterator[bytes]:
+        opened = [OpenChunk(columns, self._groups, self.target, self._limits) for columns in chunks]
+        trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces if piece.bound], n_jobs)
+        if trials is None:  # no loss keeps every error
+            opened = [OpenChunk(columns, self._groups, LOSSLESS, self._limits) for columns in chunks]
+        coded = [[next(trials) for piece in chunk.pieces if piece.bound] if trials else None for chunk in opened]
 
-        Which of the two it is is found out on the first chunk.
+        def finish(place: int) -> bytes:
+            data, columns = self._finish(opened[place], coded[place]), chunks[place]
+            if len(columns) * len(columns[0]) <= _CELLS_TO_COMPARE:
+                data = min(data, self._as_table(columns, np.zeros(len(columns))), key=len)
+            return data
+
+        yield from in_order(finish, range(len(chunks)), n_jobs)
+
+    def _encode_all_within(self, chunks: Sequence[list[np.ndarray]], n_jobs: int) -> Iterator[bytes]:
+        """All chunks with all their bounds: by the coder of tables, or by that of networks of sensors where it is
+        shorter. Which of the two, and how, is found out on the first chunk that has readings.
         """
-        bounds = self.target.bounds(len(columns))
-        if self._is_network is None and not any(_has_readings(column) for column in columns):
-            return self._as_table(columns, bounds)  # nothing to find out by
-        if self._is_network is None and not self._may_be_network(columns):
-            self._is_network = False
+        ready: dict[int, bytes] = {}
+        for place, columns in enumerate(chunks):
+            if self._is_settled:
+                break
+            data = self._settle(columns, n_jobs)
+            if data is not None:
+                ready[place] = data
+
+        def encode(place: int) -> bytes:
+            return ready.pop(place) if place in ready else self._encode_within(chunks[place])
+
+        yield from in_order(encode, range(len(chunks)), n_jobs)
+
+    @property
+    def _is_settled(self) -> bool:
+        """Whether it is known how chunks are coded."""
+        has_choice = self._choice is not None or self.target.kind == "lossless"
+        return self._is_network is not None and (not self._is_network or has_choice)
+
+    def _settle(self, columns: list[np.ndarray], n_jobs: int) -> bytes | None:
+        """Find out by a chunk how all are coded; gives its bytes if it was coded for that, or tells nothing."""
+        bounds, data = self.target.bounds(len(columns)), None
         if self._is_network is None:
-            few = [column[:_ROWS_TO_CHOOSE_BY] for column in columns]
-            table, network = self._as_table(few, bounds), self._as_network(few)
-            self._is_network = len(network) < len(table)
-            if len(columns[0]) <= _ROWS_TO_CHOOSE_BY:
-                return min(table, network, key=len)
+            if not any(_has_readings(column) for column in columns):
+                return self._as_table(columns, bounds)
+            self._is_network = self._may_be_network(columns)
+            if self._is_network:
+                few = [column[:_ROWS_TO_CHOOSE_BY] for column in columns]
+                ways = [partial(self._as_table, few, bounds), partial(self._as_network, few)]
+                table, network = in_order(lambda way: way(), ways, n_jobs)
+                self._is_network = len(network) < len(table)
+                data = min(table, network, key=len) if len(columns[0]) <= _ROWS_TO_CHOOSE_BY else None
+        if data is None and not self._is_settled:
+            self._choose([columns])
+        return data if data is not None or self._is_settled else self._encode_within(columns)
+
+    def _encode_within(self, columns: list[np.ndarray]) -> bytes:
+        bounds = self.target.bounds(len(columns))
         return self._as_network(columns) if self._is_network else self._as_table(columns, bounds)
 
     def _may_be_network(self, columns: list[np.ndarray]) -> bool:
@@ -161,6 +209,8 @@ class ChunkCoder:
 
     def _code(self, piece: Piece) -> Trial:
         if piece.basis.n_nonzero:
+            from hrpursuit.compression.encoding.sparse_codes import encode_sparse  # noqa: PLC0415 - it needs scikit-learn
+
             return encode_sparse(piece)
         if 0 < piece.bound < math.inf:
             return self._within(piece)
@@ -181,7 +231,7 @@ class ChunkCoder:
                 break
         return trial
 
-    def _towards_rmse(self, pieces: list[Piece]) -> Iterator[Trial] | None:
+    def _towards_rmse(self, pieces: list[Piece], n_jobs: int) -> Iterator[Trial] | None:
         """All pieces coded so that the error is kept; None if only coding without loss keeps it."""
         largest = max((column.largest for piece in pieces for column in piece.columns), default=0.0)
         if largest == 0.0:
@@ -190,11 +240,11 @@ class ChunkCoder:
         rms = math.sqrt(sum(piece.squares(largest) for piece in pieces) / n_readings) * largest
         if self.target.amount * rms < LEAST_UNIT:
             return None
-        found = encode_rmse(RmseSearch(pieces, self.target.amount * rms, self.effort), self._choice)
+        found = encode_rmse(RmseSearch(pieces, self.target.amount * rms, self.effort, n_jobs), self._choice)
         if found is None:
             return None
-        trials, self._choice = found
-        return iter(trials)
+        self._choice = self._choice or found[1]
+        return iter(found[0])
 
 
 def _has_readings(column: np.ndarray) -> bool:

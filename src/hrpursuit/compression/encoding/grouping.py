@@ -5,11 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import leaves_list, linkage
-from scipy.spatial.distance import squareform
 
 from hrpursuit.compression.chunks.bases import MOST_TOGETHER, SENT, Basis, Group
-from hrpursuit.compression.encoding.sparse_codes import hrp_atoms, learn_dictionary
 from hrpursuit.compression.kernels.atoms import FINENESS, UNIT, cosine_atoms
 from hrpursuit.compression.targets import Target
 
@@ -53,6 +50,8 @@ def _groups_of_one_bound(columns: Sequence[np.ndarray], target: Target, basis: s
         part = np.sort(part)
         if target.kind == "n_nonzero_coefs":
             n_atoms = n if n <= MOST_TOGETHER else len(part)  # the paper counts columns without a reading, too
+            from hrpursuit.compression.encoding.sparse_codes import learn_dictionary  # noqa: PLC0415 - it needs scikit-learn
+
             learned = learn_dictionary(table[:, part], int(target.amount), n_atoms)
         else:
             learned = _learn(table[:, part], basis) if needs_basis else Basis()
@@ -113,6 +112,8 @@ def _sparse(filled: Floats) -> Floats:
     """Atoms of HRP, those that carry most first."""
     if len(filled) < max(filled.shape[1], 2):
         return _principal(filled)
+    from hrpursuit.compression.encoding.sparse_codes import hrp_atoms  # noqa: PLC0415 - it needs scikit-learn
+
     atoms = hrp_atoms(filled, None)
     return atoms[np.argsort(-np.square(filled @ atoms.T).sum(axis=0), kind="stable")]
 
@@ -139,6 +140,9 @@ def _order_by_correlation(table: Floats) -> np.ndarray:
 
 
 def _leaves(distances: Floats, optimal: bool = True) -> np.ndarray:
+    from scipy.cluster.hierarchy import leaves_list, linkage  # noqa: PLC0415 - most files need no scipy
+    from scipy.spatial.distance import squareform  # noqa: PLC0415
+
     distances = (distances + distances.T) / 2
     np.fill_diagonal(distances, 0.0)
     tree = linkage(squareform(np.maximum(distances, 0.0), checks=False), method="average", optimal_ordering=optimal)

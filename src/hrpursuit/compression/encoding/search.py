@@ -4,6 +4,7 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
@@ -19,6 +20,7 @@ from hrpursuit.compression.encoding.drafts import (
     without_loss,
 )
 from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
+from hrpursuit.compression.jobs import in_order
 
 _PRICE = {TRANSFORM: 0.11, SAMPLES: 0.14}
 _OTHER_PRICES = {TRANSFORM: (0.095, 0.125, 0.14, 0.16, 0.08), SAMPLES: (0.12, 0.17, 0.1, 0.2)}
@@ -114,8 +116,8 @@ def _few(pieces: Sequence[Piece]) -> list[Piece]:
 class RmseSearch:
     """Finds the shortest code whose RMSE, over all pieces together, is at most `error` (in the unit of the table)."""
 
-    def __init__(self, pieces: Sequence[Piece], error: float, effort: str) -> None:
-        self.pieces, self.error, self.effort = pieces, error, effort
+    def __init__(self, pieces: Sequence[Piece], error: float, effort: str, n_jobs: int = 1) -> None:
+        self.pieces, self.error, self.effort, self.n_jobs = pieces, error, effort, n_jobs
         self.tried = _few(pieces)
         self.n_fills = _N_FILLS[effort]
         self.unit = error
@@ -137,8 +139,8 @@ class RmseSearch:
     def measure(self, choice: Choice) -> tuple[int, float] | None:
         """Bytes and error (1 is what is wanted) on the pieces that are tried."""
         n_bytes, squares, count = 0, 0.0, 0
-        for piece in self.tried:
-            trial = self.run(piece, choice)
+        trials = in_order(lambda piece: self.run(piece, choice), self.tried, self.n_jobs)
+        for piece, trial in zip(self.tried, trials, strict=True):
             if trial is None:
                 return None
             n_bytes += len(trial.data)
@@ -222,9 +224,10 @@ def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Trial], 
     if choice is not None and choice != first and search.is_longer_than_lossless(choice):
         return None
     for _ in range(5):
-        trials = [search.run(piece, choice) for piece in search.pieces] if choice is not None else [None]
-        coded = [trial for trial in trials if trial is not None]
-        if choice is None or len(coded) < len(trials):
+        if choice is None:
+            break
+        coded = _run_all(search, choice)
+        if coded is None:
             break
         error = _error_of(coded, search)
         if error <= 1:
@@ -234,11 +237,22 @@ def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Trial], 
     for _ in range(3):
         if not all(fits_unit(piece.columns, unit) for piece in search.pieces):
             return None
-        coded = [encode(_paced(on_grid(piece.columns, unit), search.effort), piece.basis) for piece in search.pieces]
+        coded = list(in_order(partial(_encode_on_grid, unit, search.effort), search.pieces, search.n_jobs))
         if _error_of(coded, search) <= 1:
             return coded, None
         unit *= 0.8
     return None
+
+
+def _run_all(search: RmseSearch, choice: Choice) -> list[Trial] | None:
+    """All pieces as chosen; None if the step is too fine for one of them."""
+    trials = list(in_order(lambda piece: search.run(piece, choice), search.pieces, search.n_jobs))
+    coded = [trial for trial in trials if trial is not None]
+    return coded if len(coded) == len(trials) else None
+
+
+def _encode_on_grid(unit: float, effort: str, piece: Piece) -> Trial:
+    return encode(_paced(on_grid(piece.columns, unit), effort), piece.basis)
 
 
 def _error_of(trials: list[Trial], search: RmseSearch) -> float:

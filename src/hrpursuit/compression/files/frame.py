@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.files.header import CHECKSUM, Header, checksum_bytes
-from hrpursuit.compression.files.layout import Cursor, varint
+from hrpursuit.compression.layout import Cursor, varint
 
 MARKER = b"\xc5\x9e"
 MAX_FRAME = 2**28

@@ -4,7 +4,7 @@ import zlib
 from dataclasses import dataclass, replace
 
 from hrpursuit.compression.errors import DamagedFile, UnsupportedVersion, damage
-from hrpursuit.compression.files.layout import Cursor, varint
+from hrpursuit.compression.layout import Cursor, varint
 from hrpursuit.compression.tables.columns import MAX_COLUMNS, MAX_DESCRIPTION, Schema
 from hrpursuit.compression.tables.dtypes import NUMPY, kinds_to_bytes, read_kinds
 from hrpursuit.compression.targets import Target
@@ -102,6 +102,16 @@ class Header:
             _pass_over_sections(cursor, version)
         sizes = len(data), n_description, _ending(data)
         return cls(schema, target, chunk_rows, shared, version, *sizes, asked, types, names)
+
+    def parts(self) -> dict[str, int]:
+        """Its bytes by part."""
+        names, shared = self.n_description, len(self.shared)
+        return {
+            "header": self.n_bytes - names - shared - CHECKSUM,
+            "names and index": names,
+            "dictionary": shared,
+            "checksums and index": CHECKSUM,
+        }
 
     def with_checksum(self, data: bytes) -> "Header":
         return replace(self, n_bytes=len(data), checksum=_ending(data))

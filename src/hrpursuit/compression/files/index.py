@@ -7,7 +7,7 @@ import numpy as np
 from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.files.frame import LEAST_FRAME, MAX_FRAME, MAX_ROWS, Frame
 from hrpursuit.compression.files.header import CHECKSUM, MAX_HEADER, Header, checksum_bytes
-from hrpursuit.compression.files.layout import Cursor, varint, varints
+from hrpursuit.compression.layout import Cursor, varint, varints
 from hrpursuit.compression.tables.labels import LabelKind, Labels
 
 MARKER = b"\xc5"

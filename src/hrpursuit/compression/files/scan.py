@@ -10,8 +10,8 @@ from hrpursuit.compression.files.frame import MARKER, MAX_FRAME, Frame
 from hrpursuit.compression.files.header import CHECKSUM, MAGIC, MAX_HEADER, Header
 from hrpursuit.compression.files.index import FLAGS, MAX_INDEX, TRAILER, Index
 from hrpursuit.compression.files.index import MARKER as INDEX_MARKER
-from hrpursuit.compression.files.layout import MAX_VARINT, Cursor
 from hrpursuit.compression.files.members import Headers
+from hrpursuit.compression.layout import MAX_VARINT, Cursor
 
 HOW_TO_GO_ON = "damaged='skip' gives every whole chunk."
 NO_INDEX = "the index at the end is missing or damaged: the file is cut, or was not finished"

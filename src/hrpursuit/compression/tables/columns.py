@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.compression.errors import damage
-from hrpursuit.compression.files.layout import Cursor, shorter, text, unpacked
+from hrpursuit.compression.layout import Cursor, shorter, text, unpacked
 from hrpursuit.compression.tables.dtypes import NUMPY, check_type, coded_type, from_coded, rounded_between, to_coded
 from hrpursuit.compression.tables.labels import LabelKind, Labels, labels_of
 from hrpursuit.compression.tables.names import Names

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, varint
+from hrpursuit.compression.layout import Cursor, varint
 
 NUMPY = (
     "bool",

@@ -18,7 +18,7 @@ from hrpursuit.compression.chunks.tabular import decode_table
 from hrpursuit.compression.encoding.table_columns import TableColumn
 from hrpursuit.compression.encoding.tabular import encode_columns
 from hrpursuit.compression.errors import DamagedFile, damage
-from hrpursuit.compression.files.layout import (
+from hrpursuit.compression.layout import (
     Cursor,
     scaled,
     shorter,

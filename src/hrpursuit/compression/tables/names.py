@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import Cursor, scaled, signed, text, varint, varints
+from hrpursuit.compression.layout import Cursor, scaled, signed, text, varint, varints
 from hrpursuit.rows.optional import needed
 
 #: Types of an index of names, by code. Zero is a RangeIndex.

@@ -5,22 +5,20 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hrpursuit.core.certificate import Certificate, most_small
+from hrpursuit.core.likelihood import maximize_likelihood
 from hrpursuit.core.options import HRPOptions
-from hrpursuit.core.planes import Planes
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.search import Outcome
 from hrpursuit.core.team import Team
 from hrpursuit.rows import ArrayRows
-from hrpursuit.schemes.online.follow import second_moment, unit_atoms
-from hrpursuit.schemes.online.state import OnlineState
+from hrpursuit.schemes.online.stream import Stream
 from hrpursuit.schemes.setup import EXACT, Setup, run_search
 from hrpursuit.schemes.stages import StageLog, Stopper
 from hrpursuit.schemes.working_sample import WorkingSample
 
 _PATIENCE = 150, 300, None  # of a full search: without an exact atom it is better to wait for more rows
-_GREEDY_SWEEPS = 3
+_NEWTON_STEPS = 12  # on the window, where nothing is sparse: what follows goes on from there
 _WORST_CONDITION = 1e8
-_RIDGE = 1e-6
 
 
 @dataclass(frozen=True)
@@ -31,13 +29,16 @@ class Found:
     ----------
     outcome : Outcome
     coder : array of shape (n_features, n_features)
-        The codes are X @ coder.
+        The codes are (X - intercept) @ coder.
+    intercept : array of shape (n_features,)
+        Offset of the rows: of exact ones as they tell it, else their running mean; zeros unless one is learned.
     certificate : Certificate
         On the rows that the search looked at, zero level in the unit of the data.
     """
 
     outcome: Outcome
     coder: Array
+    intercept: Array
     certificate: Certificate
 
     @property
@@ -45,72 +46,60 @@ class Found:
         return self.outcome in EXACT
 
 
-def whitening_root(state: OnlineState) -> tuple[Array, bool]:
-    """P = C^(-1/2) for the running second moment C, and whether the features are linearly independent so far.
-
-    Where they are not, a small ridge stands in for what is missing, so that there is a dictionary at all.
-    """
-    n = state.settings.n_features
-    C = second_moment(state)
-    widths = np.sqrt(np.diag(C))
-    if not widths.max() > 0:
-        return np.eye(n), False
-    values = np.linalg.eigvalsh(state.moments / (np.outer(widths, widths) * max(state.moments_weight, 1.0)))
-    has_rank = bool(values[0] > n * np.finfo(float).eps)
-    if not has_rank:
-        C = C + _RIDGE * np.diag(np.maximum(widths, 1e-3 * widths.max()) ** 2)
-    values, V = np.linalg.eigh(C)
-    return (V / np.sqrt(values)) @ V.T, has_rank
-
-
-def search_window(state: OnlineState, patience: int | None, *, warm: bool) -> Found | None:
+def search_window(stream: Stream, patience: int | None, *, warm: bool) -> Found | None:
     """Search the window for a dictionary, from the present one; None where it has nothing but zeros.
 
     Parameters
     ----------
-    state : OnlineState
+    stream : Stream
         The number of searches seeds the next one, so that no random generator has to be kept.
     patience : int or None
         Most steps, for a search that only looks for sparsity; None leaves it to the search, and what is not sparse is
-        taken to a local minimum.
+        finished by likelihood.
     warm : bool
         Whether to look at the present dictionary first.
     """
-    state.n_searches += 1
-    seed = int(np.random.default_rng([state.settings.seed, state.n_searches]).integers(2**31))
+    stream.n_searches += 1
+    seed = int(np.random.default_rng([stream.settings.seed, stream.n_searches]).integers(2**31))
     options = HRPOptions(patience=_PATIENCE if patience is None else (patience, patience, patience))
-    sample = WorkingSample(ArrayRows(state.held), seed, complete=state.settings.complete)
+    sample, held = _working_sample(stream, seed), stream.held()
     if not sample.draw(options.rows_per_feature[0]):
         return None
-    present = unit_atoms(state.coder, state.settings.complete)[0]
     setup = Setup(options, seed, Team(1), Stopper(None), StageLog())
-    found = run_search(sample, sample.start(present), warm and sample.span is None, setup)
-    outcome, B = found.outcome, found.components
+    found = run_search(sample, sample.start(stream.dictionary()[0]), warm and sample.span is None, setup)
+    outcome, B, offset = found.outcome, found.components, stream.settings.offset
     if outcome not in EXACT:
         if outcome is Outcome.LOST and patience is None:
-            B = _greedy(sample.X, B)
+            B = _likelier(sample.rows_less(stream.mean) if offset else sample.X, B)
         B = sample.encoding(B)
     components, encoder = sample.dictionary(B)
+    intercept = sample.offset_row(B) if offset and outcome in EXACT else stream.mean
     if sample.complete:
         if np.linalg.cond(components) > _WORST_CONDITION:
             return None
-        codes = state.held @ encoder
+        codes = (held - intercept if offset else held) @ encoder
         encoder = encoder / np.sqrt(np.maximum(np.mean(codes * codes, axis=0), np.finfo(float).tiny))
-    certificate = sample.check(B)
+    certificate = sample.check(B, intercept if offset else None)
     stretch = np.linalg.norm(encoder * sample.units[:, None], axis=0) / np.linalg.norm(encoder, axis=0)
     certificate = replace(certificate, zero_level=certificate.zero_level * float(stretch.max()))  # in data units
-    return Found(outcome, encoder.copy(), certificate)
+    return Found(outcome, encoder.copy(), intercept, certificate)
 
 
-def _greedy(X: Array, W: Array) -> Array:
-    """A local minimum of the l1 norm in every plane, or nearly."""
-    return Planes(X.astype(np.float32), W, None).greedy(_GREEDY_SWEEPS)[0]
+def _working_sample(stream: Stream, seed: int) -> WorkingSample:
+    settings = stream.settings
+    return WorkingSample(ArrayRows(stream.held()), seed, complete=settings.complete, offset=settings.offset)
 
 
-def window_has_exact_atom(state: OnlineState) -> bool:
+def _likelier(X: Array, W: Array) -> Array:
+    """An orthogonal dictionary after some Newton steps on the likelihood of a smooth density, as rows are few."""
+    fit = maximize_likelihood(ArrayRows(X), W, orthogonal=True, max_iter=_NEWTON_STEPS, smooth=True, sample=X)
+    return fit.encoder
+
+
+def has_exact_atom(stream: Stream) -> bool:
     """Whether some atom becomes exact on the window: far cheaper to see than to search."""
-    sample = WorkingSample(ArrayRows(state.held), 0, complete=state.settings.complete)
+    sample = _working_sample(stream, 0)
     if not sample.draw(HRPOptions().rows_per_feature[0]):
         return False
-    W = sample.start(unit_atoms(state.coder, state.settings.complete)[0])
+    W = sample.start(stream.dictionary()[0])
     return sample.has_exact_atom(W[most_small(sample.X @ W.T)[0]])

@@ -5,26 +5,24 @@ The sparsity of a row is |s|_1 / (sqrt(n) |s|_2) of its codes s: from 1 / sqrt(n
 dictionary as it was before the step, so that none of them has been fitted.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from hrpursuit.core.protocols import Array
-from hrpursuit.schemes.online.state import OnlineState
+from hrpursuit.schemes.online.stream import OnlineSettings, Stream, check_not_negative
 
-_DEVIATIONS = 6.0  # of a step's sparsity, that are no accident
+SLACK = 0.75  # standard deviations that each step may have before a cumulative sum (CUSUM) grows
+SUSPICION = 4.0  # CUSUM above which the level, or the share of zeros, is not learned from
+_EVIDENCE = 12.0  # CUSUM above which a change is declared
+_DEVIATIONS = 6.0  # of the sparsity of a single step, above which a change is declared
 _LEAST_EXCESS = 0.02  # relative, that is worth starting over
 _BETTER = 3.0  # standard errors by which another dictionary has to be better
 _FITTED_EXCESS = 0.2  # allowed over the sparsity of the rows that the dictionary was fitted to, which is too good
 _LEAST_DEVIATION = 0.003  # relative, of the sparsity of a step: less is not worth a search
-_SLACK = 0.75  # standard deviations that each step may have
-_EVIDENCE, _SUSPICION = 12.0, 4.0  # those beyond, summed up: a change; and not to be learned from
-_DOUBT = 8.0  # those by which the zeros of a column are fewer, summed up: look again, which costs little
-_KEPT_ZEROS = 0.1  # of the zeros of a column: with fewer it is not exact any more
-_ENOUGH_ZEROS = 15.0  # expected in a column, to miss them
-_ZEROS_REMEMBERED = 10.0  # steps
 _SHORTEST_MEMORY = 32  # steps, of the level
+_SMALLEST_RMS = 1e-90  # of a step; third powers of less leave the range of double
 
 
 @dataclass(frozen=True)
@@ -47,6 +45,12 @@ class Sparsity:
         gain = Sparsity(self.rows - other.rows)
         return gain.mean > _BETTER * gain.error
 
+    @classmethod
+    def of(cls, S: Array) -> "Sparsity":
+        """Of rows of codes, zeros left out."""
+        norms = row_norms(S)
+        return sparsity(np.abs(S)[norms > 0], norms[norms > 0])
+
 
 def row_norms(S: Array) -> Array:
     """l2 norms of the rows, by a matrix product, which is faster than a sum along short rows."""
@@ -59,71 +63,87 @@ def sparsity(size: Array, norms: Array) -> Sparsity:
     return Sparsity(size @ np.full(n, 1 / np.sqrt(n)) / norms)
 
 
-def zero_sizes(state: OnlineState) -> Array:
-    """Magnitude below which a code of each column is a zero."""
-    return state.zero_level * np.linalg.norm(state.coder, axis=0)
+class Step:
+    """The rows of a step as the dictionary of before sees them.
 
-
-def has_lost_zeros(state: OnlineState, size: Array) -> bool:
-    """Whether the exact zeros of a column, or of all together, are gone; a wrong atom has hardly any.
-
-    Where they merely are fewer, atoms may have been mixed with each other, which keep their common zeros, or are used
-    more often, which is no change of the dictionary. Then it is in doubt, and to be looked at on rows from now on.
+    Attributes
+    ----------
+    rows : array
+        As they came; without rows of zeros, which say nothing unless they tell the offset.
+    X, S, size : array
+        Rows less the offset that are not zero, their codes and the magnitudes of these. S may be overwritten.
+    sparsity : Sparsity
     """
-    n_rows = len(size)
-    zeros = np.ones(n_rows) @ (size < zero_sizes(state)).astype(np.float64)  # far faster than a sum of booleans
-    p = state.zero_share
-    expected = n_rows * p
-    lost = (zeros < _KEPT_ZEROS * expected) & (expected >= _ENOUGH_ZEROS)
-    if lost.any() or zeros.sum() < _KEPT_ZEROS * expected.sum():
-        return True
-    n_known = max(state.weight, 1.0)
-    p_guarded = (n_known * p + 1) / (n_known + 2)  # of a column that had nothing but zeros, too
-    deviation = np.sqrt(n_rows * p_guarded * (1 - p_guarded) * (1 + n_rows / n_known))
-    fewer = (expected - zeros) / np.maximum(deviation, 1.0)
-    state.zero_evidence = np.maximum(0.0, state.zero_evidence + fewer - _SLACK)
-    if state.zero_evidence.max() > _DOUBT:
-        state.in_doubt, state.countdown = True, 0
-        state.forget_rows()
-        state.zero_evidence[:], state.weight = 0.0, 0.0  # what zeros there are is measured anew
-    rate = n_rows / (n_rows + state.weight)
-    state.weight = min(state.weight + n_rows, _ZEROS_REMEMBERED * state.settings.step_rows)
-    state.zero_share = np.where(state.zero_evidence > _SUSPICION, p, p + rate * (zeros / n_rows - p))
-    return False
+
+    def __init__(self, stream: Stream, R: Array) -> None:
+        self.rows = R
+        self.X = R - stream.intercept if stream.settings.offset else R
+        self.S, self.size = self.codes(stream.coder)
+        norms = row_norms(self.S)
+        if not norms.min() > 0:  # a row of zeros says nothing; nor does one whose squares vanish
+            live = norms > 0
+            self.X, self.S, self.size, norms = self.X[live], self.S[live], self.size[live], norms[live]
+            self.rows = R if stream.settings.offset else self.X
+        self.sparsity = sparsity(self.size, norms)
+
+    def codes(self, coder: Array) -> tuple[Array, Array]:
+        """Of X, and their magnitudes."""
+        S = self.X @ coder
+        return S, np.abs(S)
+
+    def is_live(self) -> bool:
+        """Whether there is anything to learn from."""
+        return bool(len(self.X) > 0 and np.vdot(self.X, self.X) >= _SMALLEST_RMS**2 * self.X.size)
 
 
-def is_less_sparse(state: OnlineState, now: Sparsity) -> bool:
-    """Whether the codes are so much less sparse than they were that chance does not explain it: of one step by far, or
-    of several by a little (a cumulative sum).
+@dataclass(frozen=True)
+class Level:
+    """Sparsity of recent steps since the dictionary was learned, which the next ones are judged by.
+
+    Attributes
+    ----------
+    mean, variance : float
+        Of the sparsity, from step to step.
+    evidence : float
+        Standard deviations by which the steps were less sparse than that, summed up (CUSUM).
+    n_judged : int
+        Steps so far. Before the first, the mean is that of the rows that the dictionary was fitted to.
     """
-    if state.level == 0:
-        return False
-    if state.n_judged == 0:
-        return now.mean > (1 + _FITTED_EXCESS) * state.level + _DEVIATIONS * now.error
-    deviation = np.sqrt(max(now.error**2 * (1 + 1 / state.n_judged), state.variance))
-    excess = now.mean - state.level
-    state.evidence = max(0.0, state.evidence + excess / max(deviation, _LEAST_DEVIATION * state.level) - _SLACK)
-    if excess > max(_LEAST_EXCESS * state.level, _DEVIATIONS * deviation):
-        return True
-    return state.evidence > _EVIDENCE and state.mode != "fixed"  # a fit to few codes may cost the others' sparsity
+
+    mean: float
+    variance: float = 0.0
+    evidence: float = 0.0
+    n_judged: int = 0
+
+    def check(self) -> None:
+        check_not_negative(self, "variance", "evidence", "n_judged")
+        if not self.mean > 0:
+            raise ValueError(f"the mean of a sparsity must be positive; got {self.mean}.")
+
+    def judge(self, now: Sparsity, *, sums: bool) -> tuple["Level", bool]:
+        """The level with the evidence of a step, and whether codes are so much less sparse than they were that chance
+        does not explain it: of this step by far, or with `sums` of several by a little.
+        """
+        if self.n_judged == 0:
+            return self, now.mean > (1 + _FITTED_EXCESS) * self.mean + _DEVIATIONS * now.error
+        deviation = float(np.sqrt(max(now.error**2 * (1 + 1 / self.n_judged), self.variance)))
+        excess = now.mean - self.mean
+        evidence = max(0.0, self.evidence + excess / max(deviation, _LEAST_DEVIATION * self.mean) - SLACK)
+        lost = excess > max(_LEAST_EXCESS * self.mean, _DEVIATIONS * deviation) or (sums and evidence > _EVIDENCE)
+        return replace(self, evidence=evidence), lost
+
+    def follow(self, now: Sparsity, settings: OnlineSettings, *, sums: bool) -> "Level":
+        """The level with a step taken in, unless with `sums` it is under suspicion."""
+        n_judged = self.n_judged + 1
+        mean, variance = (now.mean, 0.0) if n_judged == 1 else (self.mean, self.variance)
+        if not (sums and self.evidence > SUSPICION):
+            rows_remembered = 1 / max(1 - settings.forgetting, 1e-12)
+            rate = 1 / min(n_judged, max(_SHORTEST_MEMORY, rows_remembered / settings.step_rows))
+            excess = now.mean - mean
+            mean, variance = mean + rate * excess, variance + rate * (excess * excess - variance)
+        return Level(mean, variance, self.evidence, n_judged)
 
 
-def follow_level(state: OnlineState, now: Sparsity) -> None:
-    """Take a step into the level, unless it is under suspicion."""
-    if state.n_judged == 0:
-        state.level, state.variance = now.mean, 0.0
-    state.n_judged += 1
-    if state.evidence > _SUSPICION and state.mode != "fixed":
-        return
-    rows_remembered = 1 / max(1 - state.settings.forgetting, 1e-12)
-    rate = 1 / min(state.n_judged, max(_SHORTEST_MEMORY, rows_remembered / state.settings.step_rows))
-    excess = now.mean - state.level
-    state.level += rate * excess
-    state.variance += rate * (excess * excess - state.variance)
-
-
-def follow_drift(state: OnlineState, now: Sparsity, n_rows: int) -> None:
-    """Smooth the relative excess over the level; a full step counts for a half."""
-    if state.level > 0:
-        rate = 1 - 0.5 ** (n_rows / state.settings.step_rows)
-        state.drift += rate * (now.mean / state.level - 1 - state.drift)
+def level_of(stream: Stream) -> Level:
+    """The sparsity on the window, until there are rows that the dictionary was not fitted to."""
+    return Level(Sparsity.of(stream.centred() @ stream.coder).mean)

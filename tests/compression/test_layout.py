@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.files.layout import (
+from hrpursuit.compression.layout import (
     Cursor,
     decimal,
     inflated,

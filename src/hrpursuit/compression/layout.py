@@ -12,7 +12,7 @@ _FEW = 16  # numbers that are read sooner one by one than at once
 
 
 def varint(number: int) -> bytes:
-    """Seven bits a byte, lowest first; the high bit says that more follow. From 0 to 2^70 - 1."""
+    """Seven bits per byte, lowest first; the high bit says that more follow. From 0 to 2^70 - 1."""
     out = bytearray()
     while number > 127:
         out.append(number & 127 | 128)
