@@ -12,7 +12,6 @@ from itertools import groupby
 import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.layout import Cursor, decimal, shorter, signed, text, unpacked, varint
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.samples import (
     LIMIT,
@@ -21,6 +20,7 @@ from hrpursuit.compression.kernels.samples import (
     new_difference_model,
     new_samples,
 )
+from hrpursuit.compression.layout import Cursor, decimal, shorter, signed, text, unpacked, varint
 from hrpursuit.live.slot_coder import DECIMALS, DOUBLE, FACTOR, SINGLE, Bits, Wanted, grown
 
 #: Powers of ten as literals: all of them are exact.

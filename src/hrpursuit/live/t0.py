@@ -11,9 +11,9 @@ import numpy as np
 
 from hrpursuit.compression.chunks.bases import DICTIONARY, MOST_PRECISION, MOST_TOGETHER, Basis
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.layout import Cursor, shorter, text, unpacked, varint
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.sparse import LIMIT, code_sparse, new_sparse, new_sparse_models
+from hrpursuit.compression.layout import Cursor, shorter, text, unpacked, varint
 from hrpursuit.core.masked import masked_codes
 from hrpursuit.estimators import MiniBatchHRP
 from hrpursuit.live.slot_coder import FACTOR, Bits, Wanted
