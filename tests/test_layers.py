@@ -91,8 +91,8 @@ INSIDE = {
         ["tables"],
         ["options"],
         ["data"],
-        ["compare", "compress", "decode", "decompress", "demo", "denoise", "encode", "fit", "inspect", "live", "report_page",
-         "reproduce", "verify"],
+        ["compare", "compress", "decode", "decompress", "demo", "denoise", "encode", "fit", "inspect", "live",
+         "report_page", "reproduce", "verify"],
         ["main"],
     ],
 }  # fmt: skip
