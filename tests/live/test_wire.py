@@ -14,7 +14,7 @@ import pytest
 
 from hrpursuit.datasets import make_sensor_network
 from hrpursuit.live import Gap, LiveDecoder, LiveEncoder
-from hrpursuit.live.wire import MAGIC, check, new_stream, seal_keyframe
+from hrpursuit.live.wire import MAGIC, Sealed, check, new_stream, seal_keyframe
 
 BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 HOUR = 3600 * 10**9
@@ -82,6 +82,16 @@ def test_messages_in_another_order_are_shown_when_the_first_comes(table):
     assert [slot.sequence for slot in decoder.decode(messages[1])] == [1, 2]
     assert [slot.sequence for slot in decoder.decode(messages[3])] == [3]
     assert decoder.counts["lost"] == 0
+
+
+def test_a_keyframe_that_has_the_check_of_the_expected_message(table):
+    """One in 65,536 has; it was decoded as a message in between, and the state was lost until the next keyframe."""
+    body = messages_of(table[:6], keyframe_every=5)[5][14:-4]  # magic, version, flags, stream, sequence number
+    streams = range(1, 2_000_000)
+    stream = next(s for s in streams if Sealed.of(seal_keyframe(body, s, 5, None), False).is_at(s, 5))
+    decoder = LiveDecoder()
+    slots = [decoder.decode(message) for message in messages_of(table[:7], keyframe_every=5, stream=stream)]
+    assert [slot.sequence for [slot] in slots] == list(range(7))
 
 
 def test_old_messages_and_old_streams_are_refused(table):

@@ -99,11 +99,11 @@ class LiveDecoder:
     def _decode(self, message: bytes) -> list[Slot] | Gap:
         if len(message) > self._limit:
             return Gap("damaged", f"the message has more bytes than the limit of {self._limit}.")
+        if is_keyframe(message):
+            return self._keyframe(message)
         sealed = Sealed.of(message, self._key is not None)
         if sealed is not None and self.stream is not None and sealed.is_at(self.stream, self._expected):
             return self._next(sealed)
-        if is_keyframe(message):
-            return self._keyframe(message)
         if self.stream is None:
             return Gap("waiting", "no keyframe has come yet.")
         return self._other(sealed, self.stream)
