@@ -1,5 +1,6 @@
 """docs/wire.md says what messages are: its example is what is sent, and a decoder written from it reads a stream."""
 
+import json
 import re
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from hrpursuit.live import LiveEncoder
 
 from .second_decoder import SecondDecoder
 
-TEXT = (Path(__file__).parents[2] / "docs" / "wire.md").read_text()
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs" / "wire.md").read_text()
 SECOND = 10**9
 
 
@@ -36,6 +38,15 @@ def test_the_bytes_of_the_example_are_those_of_its_table():
             assert found == at or "…" in row
             at = found + len(part) + 1
     assert at == len(keyframe) + 1
+
+
+def test_the_figures_are_those_of_the_benchmark():
+    figures = json.loads((ROOT / "benchmarks" / "results" / "live.json").read_text())["figures"]
+    sizes, sparse = (next(table["rows"] for name, table in figures.items() if part in name) for part in ("bytes", "T0"))
+    for *_, n_bytes, per_slot, _ in sizes:
+        assert f"{n_bytes:,} ({per_slot:.3g})".replace("(18)", "(18.0)") in TEXT
+    for month, n_nonzero, first, second, _, error, *_ in sparse:
+        assert f"| {month}, {n_nonzero} | {first:,} | {second:,} | {second / 744:.1f} | {100 * error:.1f}% |" in TEXT
 
 
 @pytest.mark.parametrize("settings", [{"max_error": 1}, {"lossless": True}, {"max_error": 0.3, "slots_per_message": 4}])
