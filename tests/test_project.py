@@ -49,7 +49,7 @@ def test_readme_names_commands_and_pictures_that_exist():
         assert (ROOT / target).exists(), target
 
 
-PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "denoising", "rows", "plots"}
+PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "denoising", "live", "rows", "plots"}
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)

@@ -247,5 +247,5 @@ def test_wrong_credentials_are_a_clear_error(mosquitto):
         async def scenario():
             await Gateway(settings, connection).run(asyncio.Event())  # noqa: B023
 
-        with pytest.raises(Refused, match="refuses user 'me': .*HRPURSUIT_MQTT_PASSWORD"):
+        with pytest.raises(Refused, match=r"refuses user 'me': .*HRPURSUIT_MQTT_PASSWORD"):
             asyncio.run(asyncio.wait_for(scenario(), 20))

@@ -87,8 +87,8 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--config", type=file, is_eager=True, expose_value=False, callback=_read_config,
                      help="TOML file with these options, as max-error = 1; the command line counts before it."),
         click.option("--name", help="Identity at the broker, if a machine has several such roles."),
-        click.option("--qos", type=click.IntRange(0, 2), default=1, show_default=True, help="Quality of service of MQTT."),
-        click.option("--key-file", type=file, help="File with a key: every message then carries a tag, others are refused."),
+        click.option("--qos", type=click.IntRange(0, 2), default=1, show_default=True, help="Quality of service."),
+        click.option("--key-file", type=file, help="File with a key: messages then carry a tag, others are refused."),
         click.option("--cert-key-file", type=file, help="Key of the certificate of this client, for TLS."),
         click.option("--cert-file", type=file, help="Certificate of this client, for TLS."),
         click.option("--ca-file", type=file, help="Certificates to check the broker with; else those of the system."),
@@ -213,9 +213,9 @@ def gateway(**given: Any) -> None:
     "--archive", type=click.Path(dir_okay=False, path_type=Path), help="Keep what was rebuilt in this .hrp file."
 )
 @click.option("--journal", type=click.Path(dir_okay=False, path_type=Path),
-              help="Keep the messages since the last keyframe, to go on from after a kill; beside --archive by default.")  # fmt: skip
+              help="Messages since the last keyframe, to go on from after a kill; else beside --archive.")  # fmt: skip
 @click.option("--page", type=Place(), metavar="PORT",
-              help="Serve the page and /metrics: 8080 on this machine only, 0.0.0.0:8080 with HRPURSUIT_PAGE_TOKEN.")  # fmt: skip
+              help="Page and /metrics: 8080 for this machine, 0.0.0.0:8080 with HRPURSUIT_PAGE_TOKEN.")  # fmt: skip
 @_shared
 def controller(**given: Any) -> None:
     """Rebuild the slots, publish each sensor's value, keep an archive and serve the page (the remote side)."""

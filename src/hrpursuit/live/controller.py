@@ -84,8 +84,8 @@ class Controller:
     Attributes
     ----------
     shown : callable or None
-        Called with each Slot and its bytes, as by a page; gives the delay from its sensors in seconds, or None where that
-        is not known: then delays count from the start of the slot.
+        Called with each Slot and its bytes, as by a page; gives the delay from its sensors in seconds, or None where
+        that is not known: then delays count from the start of the slot.
     """
 
     def __init__(self, settings: ControllerSettings, connection: Connection, *, clock: Clock | None = None) -> None:

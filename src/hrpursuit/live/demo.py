@@ -17,7 +17,7 @@ from hrpursuit.live.roles import run_until_stopped
 from hrpursuit.live.slots import SECOND, Clock
 
 _PAGE = ("127.0.0.1", 8080)
-_WAIT = 0.25  # real seconds that a slot waits for readings that the embedded broker has not handed on yet
+_WAIT = 0.5  # real seconds that a slot waits for readings that the embedded broker has not handed on yet
 _SOURCE, _REBUILT = "hrp/plant", "rebuilt/{sensor}"
 
 

@@ -31,7 +31,7 @@ METRICS = {
     "messages_refused_total": ("counter", "Messages without slots, by reason."),
     "keyframe_requests_total": ("counter", "Keyframes that were asked for."),
     "values_published_total": ("counter", "Rebuilt values that were published."),
-    "values_dropped_total": ("counter", "Oldest rebuilt values that were dropped because the broker was away for too long."),
+    "values_dropped_total": ("counter", "Oldest rebuilt values that were dropped: the broker was away for too long."),
     "connections_total": ("counter", "Connections to the broker that were made."),
     "clock_jumps_total": ("counter", "Jumps of the system clock."),
     "bytes_as_json_total": ("counter", "Bytes that the same slots would take as JSON."),

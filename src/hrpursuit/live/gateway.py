@@ -96,7 +96,9 @@ class GatewaySettings:
             lookup, bounds = Lookup(columns), target["max_error"]
             if not {"*", None} & set(bounds):
                 raise ValueError("bounds by sensor need one for all others, whose names are not known yet: *=1.")
-            target = {"max_error": {name: bound for name, bound in bounds.items() if name is None or lookup.fitting(name)}}
+            target = {
+                "max_error": {name: bound for name, bound in bounds.items() if name is None or lookup.fitting(name)}
+            }
         return LiveEncoder(
             columns,
             **target,
@@ -220,8 +222,8 @@ class Gateway:
             slot = self.settings.slot / SECOND / self.clock.speed
             self.happenings.repeat(
                 "behind",
-                f"the slot rate cannot be kept: {n_waiting} slots of {slot:g} s wait, {len(self._slots.columns)} sensors "
-                f"take {1000 * mean:.1f} ms to encode; give a longer --slot",
+                f"the slot rate cannot be kept: {n_waiting} slots of {slot:g} s wait, "
+                f"{len(self._slots.columns)} sensors take {1000 * mean:.1f} ms to encode; give a longer --slot",
             )
         self.figures.set("slots_waiting", n_waiting)
 

@@ -267,7 +267,7 @@ class Link:
 
 
 def _queue_that_calls(receive: Callable[[Any], None]) -> type[asyncio.Queue[Any]]:
-    """aiomqtt puts a message in its queue before it is acknowledged, and that is when it has to be handled: what was
+    """A queue that aiomqtt puts a message in before it is acknowledged, which is when it has to be handled: what was
     acknowledged and waits would be lost with the process.
     """
 

@@ -92,7 +92,8 @@ def compile_codec(*, has_archive: bool = False, is_sparse: bool = False) -> None
     """
     if has_archive:
         compress(np.arange(64.0).reshape(16, 4), lossless=True)
-    for target in [{"max_error": 1.0}, *[{"n_nonzero_coefs": 1}] * is_sparse]:
-        encoder, decoder = LiveEncoder(["a", "b", "c"], **target), LiveDecoder()
+    columns, decoder = ("a", "b", "c"), LiveDecoder()
+    encoders = [LiveEncoder(columns, max_error=1.0), *[LiveEncoder(columns, n_nonzero_coefs=1)] * is_sparse]
+    for encoder in encoders:
         for number, row in enumerate(np.random.default_rng(0).integers(0, 50, (_TO_LEARN, 3))):
             decoder.decode(encoder.encode(row, number) or b"")

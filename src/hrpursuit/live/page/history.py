@@ -134,10 +134,12 @@ class History:
         return {
             "number": self._number,
             "slots": [one.packed() for one in slots],
-            "events": [{"t": one.time * 1000, "role": role, "level": one.level, "text": one.text} for one, role in events],
+            "events": [
+                {"t": 1000 * one.time, "role": role, "level": one.level, "text": one.text} for one, role in events
+            ],
             "happening": max([happening, *(one.number for one, _ in events)]),
             "figures": self.summary(),
-        }  # fmt: skip
+        }
 
     def has_since(self, number: int) -> bool:
         """Whether all slots after this one are still there."""

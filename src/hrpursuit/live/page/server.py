@@ -110,7 +110,8 @@ class Server:
         except OSError as error:
             await self._runner.cleanup()
             raise OSError(
-                f"cannot listen on {self._host}:{self.port}: {error.strerror or error}. Is it in use? Give another port."
+                f"cannot listen on {self._host}:{self.port}: {error.strerror or error}. Is it in use? "
+                "Give another port."
             ) from error
         self.port = self._runner.addresses[0][1]
         return self
@@ -120,7 +121,7 @@ class Server:
         await self._runner.cleanup()
 
     async def _guard(self, request: Any, handler: Any) -> Any:
-        """Refuse whoever does not know the token, and pages of other sites that reach this machine by a name of theirs."""
+        """Refuse whoever does not know the token, and pages of other sites under a name of theirs."""
         host = request.host.rpartition(":")[0] if request.host.rpartition(":")[2].isdecimal() else request.host
         if is_loopback(self._host) and not is_loopback(host.removeprefix("[").removesuffix("]")):
             return self._text(f"ask for {self.address}\n", 421)

@@ -50,10 +50,14 @@ function drawScale(stops) {
   const scale = byId("scale");
   if (!scale.firstChild) {
     const low = document.createElement("span"), strip = document.createElement("canvas"), high = document.createElement("span");
-    const gap = document.createElement("i"), lost = document.createElement("i");
-    gap.className = "gap";
-    lost.className = "lost";
-    scale.append(low, strip, high, gap, "no reading", lost, "not received");
+    const named = (name, words) => {
+      const entry = document.createElement("span"), patch = document.createElement("i");
+      entry.className = "entry";
+      patch.className = name;
+      entry.append(patch, words);
+      return entry;
+    };
+    scale.append(low, strip, high, named("gap", "no reading"), named("lost", "not received"));
     strip.width = 100;
     strip.height = 1;
     const pen = strip.getContext("2d");
