@@ -3,5 +3,6 @@
 from hrpursuit.live.decoder import LiveDecoder
 from hrpursuit.live.encoder import LiveEncoder
 from hrpursuit.live.messages import Gap, Slot
+from hrpursuit.live.record import Recorder
 
-__all__ = ["Gap", "LiveDecoder", "LiveEncoder", "Slot"]
+__all__ = ["Gap", "LiveDecoder", "LiveEncoder", "Recorder", "Slot"]
