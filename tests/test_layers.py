@@ -30,7 +30,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 INSIDE = {
     "schemes": [
         ["dependence", "evidence", "finished", "span", "stages"],
-        ["finish_l1", "fixed_sparsity", "gaps", "paper", "working_sample"],
+        ["code_evidence", "finish_l1", "fixed_sparsity", "gaps", "paper", "working_sample"],
         ["finish", "setup", "verdict"],
         ["diagnosis", "online"],
         ["exact"],

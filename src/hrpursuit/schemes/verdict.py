@@ -8,36 +8,23 @@ from numpy.typing import NDArray
 
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.core.code_density import CodeDensities
-from hrpursuit.core.code_models import CodeKind, kind_of_codes
 from hrpursuit.core.expected_error import expected_error
-from hrpursuit.core.likelihood import MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD, densities_of
+from hrpursuit.core.likelihood import MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import Outcome
 from hrpursuit.core.spike_slab import SPIKE_AND_SLAB
-from hrpursuit.rows import ArrayRows
-from hrpursuit.schemes.evidence import distinct_live, has_mean
+from hrpursuit.schemes.code_evidence import Codes, draw_evidence, gain_by_chance
+from hrpursuit.schemes.evidence import has_mean
 from hrpursuit.schemes.finish_l1 import GREEDY_PLANES
 from hrpursuit.schemes.stages import Learned
 
 Kind = Literal["exact", "noisy", "compressible", "not sparse", "undetermined", "misspecified"]
 
-#: Log-likelihood over Gaussian codes that chance may reach, per pair of atoms and per atom. Gaussian samples, in which
-#: the fit finds nothing but chance, reach at most .71 of it (5 to 50 features, 1.5 to 500 samples per feature).
-_CHANCE_PER_PAIR, _CHANCE_PER_ATOM = 2.3, 3.0
 #: The same per code below which data is called not sparse; sparse codes in noise of 0 dB have .05, Laplace codes .07.
 _LEAST_GAIN_PER_CODE = 0.01
 _CODES, _MOST_CODES = 40_000, 400_000  # that models are compared on; the latter where so many are needed to tell
-#: Variance of the codes in use over that of the noise, below which noise is not told from dense codes: 5.8 at 0 dB with
-#: 20% of nonzeros, 3.1 for logistic codes without any noise.
-_LEAST_CONTRAST = 4.5
-_SKEWED_BELOW = 4.0  # signal-to-noise ratio (6 dB) below which noise is told from skewed dense codes
 _NO_ERROR = 1e-8  # relative error of codes that reproduce the samples
-_DEAD = 1e-9  # share of the largest code, below which a column has none
 _SAMPLES_PER_FEATURE = 10  # that recover a dictionary reliably
-#: Standard deviations by which the mean square correlation of the codes has to exceed that of independent codes for the
-#: atoms not to look orthogonal. Orthogonal dictionaries reach at most 2.2, complete ones of condition 10 at least 21
-#: (20 features, 200 samples, noise of 20 dB and less; data as in benchmarks/cases.py).
-_CORRELATED = 6.0
 #: How a dictionary is finished whose error can be estimated.
 _LIKELIHOODS = MAXIMUM_LIKELIHOOD, SMOOTH_LIKELIHOOD, SPIKE_AND_SLAB
 _NOTHING = 0.5  # relative error above which the estimate of it means nothing: it holds for small errors
@@ -47,7 +34,6 @@ _ROUNDED = 1e-4  # zero level, relative to the rms of the codes, above which the
 #: Samples that use one of two atoms without the other, from which on they tell the two apart. An atom that is a mixture
 #: of both can be turned along any one such sample, but along two only by chance.
 _FEWEST_ALONE = 3
-_EXPONENT = 30.0  # of the zero level: what is left of exact zeros is below 2^-30 of the codes
 
 
 @dataclass(frozen=True)
@@ -148,17 +134,17 @@ def judge(
     if learned.certificate.has_zeros and learned.outcome is not Outcome.STOPPED:
         judged = _judge_exact(sample, rows.n_samples or 0, learned, complete)
         return replace(judged, verdict=_with_context(judged.verdict, learned, gaps))
-    X, share = _evidence(rows, _CODES)
+    X, share = draw_evidence(rows, _CODES)
     if len(X) == 0:
         nothing = Verdict(
             "undetermined", "all samples are zero", "every dictionary fits them", "give samples that are not zero"
         )
         return Judgement(nothing, _narrow(learned.encoder, 1.0))
-    codes = _Codes(X, learned.encoder, complete, share)
-    chance = _chance(codes.n_columns)
+    codes = Codes(X, learned.encoder, complete, share)
+    chance = gain_by_chance(codes.n_columns)
     if codes.kind.gain < chance:  # so little that more rows may tell
-        more, share = _evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
-        codes = _Codes(more, learned.encoder, complete, share) if len(more) > len(X) else codes
+        more, share = draw_evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
+        codes = Codes(more, learned.encoder, complete, share) if len(more) > len(X) else codes
     verdict = _early_verdict(learned, rows, len(X), asked, gaps)
     if verdict is None:
         verdict = _verdict_by_codes(codes, learned, rows.n_samples or 0, asked)
@@ -180,7 +166,7 @@ def _with_error(verdict: Verdict, error: float, is_biased: bool) -> Verdict:
     return replace(verdict, confidence=text + "samples", expected_error=float(f"{error:.3g}"))
 
 
-def _hints(codes: "_Codes", asked: _Asked) -> list[str]:
+def _hints(codes: Codes, asked: _Asked) -> list[str]:
     """Settings that may suit the samples better than those of the fit."""
     hints = []
     if not asked.offset and has_mean(codes.X):
@@ -188,60 +174,6 @@ def _hints(codes: "_Codes", asked: _Asked) -> list[str]:
     if not asked.complete and codes.are_correlated:
         hints.append('try dictionary="complete", since the codes of different atoms are correlated')
     return hints
-
-
-def _evidence(rows: Rows, n_codes: int) -> tuple[Array, float]:
-    """Distinct rows of a sample, and their share of it."""
-    X = rows.sample(max(200, n_codes // rows.n_features), 0)
-    kept = np.asarray(X[distinct_live(X)], dtype=np.float64)
-    return kept, len(kept) / max(1, len(X))
-
-
-def _chance(n_columns: int) -> float:
-    return _CHANCE_PER_PAIR * n_columns * (n_columns - 1) / 2 + _CHANCE_PER_ATOM * n_columns
-
-
-class _Codes:
-    """The codes of some rows, distinct ones of a sample, and which kind of model suits them."""
-
-    def __init__(self, X: Array, encoder: Array, complete: bool, share_distinct: float) -> None:
-        self.X, self.encoder, self.share_distinct = X, np.asarray(encoder, dtype=np.float64), share_distinct
-        self.units = np.sqrt(np.mean(X * X, axis=0)) if complete else np.ones(X.shape[1])
-        self.norms = np.linalg.norm(self.encoder * self.units[:, None], axis=0)
-        self.S_all = X @ self.encoder
-        largest = np.abs(self.S_all).max(axis=0)
-        self.alive = np.flatnonzero(largest > _DEAD * largest.max())
-        self.S = self.S_all[:, self.alive]
-        self.n_columns = len(self.alive)
-        self.kind: CodeKind = kind_of_codes(self.S, self.norms[self.alive], _SKEWED_BELOW)
-        power = 1.0 if complete else float(np.mean(self.S**2))
-        self.snr = max(power / self.kind.noisy.noise - 1, 1e-3)
-
-    @property
-    def is_noisy(self) -> bool:
-        contrast = float(np.median(self.kind.noisy.variances)) / self.kind.noisy.noise
-        return self.kind.is_noisy and contrast > _LEAST_CONTRAST
-
-    @property
-    def are_correlated(self) -> bool:
-        """Whether the codes of different atoms are, on average over the pairs, more than independent codes are."""
-        S = self.S - self.S.mean(axis=0)
-        S = S / (np.abs(S).max(axis=0) + np.finfo(np.float64).tiny)  # fourth powers stay within range
-        pairs = np.triu_indices(self.n_columns, 1)
-        products, squares = (S.T @ S)[pairs], (S**2).T @ S**2
-        ratios = products**2 / np.maximum(squares[pairs], np.finfo(np.float64).tiny)  # of mean 1 if independent
-        return len(ratios) > 0 and bool((ratios.mean() - 1) * np.sqrt(len(ratios) / 2) > _CORRELATED)
-
-    def noisy_density(self) -> CodeDensities:
-        noisy, scale = self.kind.noisy, self.norms**2
-        sparsity, variances = np.full(len(scale), 0.5), np.full(len(scale), noisy.noise)
-        sparsity[self.alive], variances[self.alive] = noisy.sparsity, noisy.variances
-        return CodeDensities.spike_and_slab(noisy.noise * scale, sparsity, variances * scale)
-
-    def fitted_density(self) -> CodeDensities:
-        (densities,) = densities_of(ArrayRows(self.X), self.X, [self.encoder.T])
-        least = np.maximum(self.norms, 1.0) * 2.0**-_EXPONENT * (float(np.sqrt(np.mean(self.S**2))) or 1.0)
-        return CodeDensities.fitted(densities, least)
 
 
 def _narrow(encoder: Array, std: float) -> CodeDensities:
@@ -360,8 +292,8 @@ def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked,
     return None
 
 
-def _verdict_by_codes(codes: _Codes, learned: Learned, n_samples: int, asked: _Asked) -> Verdict:
-    n, kind, chance = codes.n_columns, codes.kind, _chance(codes.n_columns)
+def _verdict_by_codes(codes: Codes, learned: Learned, n_samples: int, asked: _Asked) -> Verdict:
+    n, kind, chance = codes.n_columns, codes.kind, gain_by_chance(codes.n_columns)
     found = kind.gain > chance or (learned.method == SPIKE_AND_SLAB and codes.is_noisy)
     if not found:
         needed = chance / (n * _LEAST_GAIN_PER_CODE)
