@@ -64,7 +64,6 @@ def plant(mosquitto, role, tmp_path):
         def __init__(self):
             folder = tmp_path / "kept"
             folder.mkdir()
-            folder.chmod(0o777)  # mosquitto gives its rights up
             self.broker = mosquitto("allow_anonymous true", "persistence true", f"persistence_location {folder}/",
                                     "autosave_interval 1", "autosave_on_changes true")  # fmt: skip
             self.archive = tmp_path / "readings.hrp"
