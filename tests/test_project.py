@@ -50,6 +50,7 @@ def test_readme_names_commands_and_pictures_that_exist():
 
 
 PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "denoising", "live", "rows", "plots"}
+PUBLIC |= {"compression.zarr", "compression.numcodecs"}
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)

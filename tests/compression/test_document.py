@@ -183,6 +183,7 @@ KNOWN = {
     *(("list", how) for how in ("bits", "decimals", "decimals and rest of 4 bytes", "decimals and rest of 8 bytes")),
     *(("apart", what) for what in ("gaps", "NaN bits", "exceptions", "sentinels")),
     *(("has season", is_so) for is_so in (False, True)), *(("has neighbours", is_so) for is_so in (False, True)),
+    *(("has filter", is_so) for is_so in (False, True)),
 }  # fmt: skip
 
 

@@ -19,6 +19,7 @@ def _buckets():
 
 
 FIRST, SIZE = _buckets()
+END = [first + size for first, size in zip(FIRST, SIZE, strict=True)]
 
 
 def hashed(a, b):
@@ -53,11 +54,42 @@ def log_odds(part, whole):
     return STRETCH[clip(4096 * part // whole, 0, 4095)]
 
 
+def inside(experts, level):
+    """What experts say of this level."""
+    found = [below(256 * level - c + 128, w) - below(256 * level - c - 128, w) for c, w in experts]
+    return [STRETCH[clip(x >> 12, 0, 4095)] for x in found]
+
+
+class Search:
+    """A magnitude that is narrowed down: at least `low`, and below `high` once that is known."""
+
+    def __init__(self, experts, negative, low):
+        self.experts = [(-c if negative else c, w) for c, w in experts]
+        self.negative, self.low, self.high = negative, low, None
+        self.from_low, self.from_high = self._beyond(low), [0] * len(experts)
+
+    def _beyond(self, magnitude):
+        return [below(128 + c - 256 * magnitude, w) for c, w in self.experts]
+
+    def ask(self, split, for_upper):
+        """What experts say of the part from `split` on, or of the part before it."""
+        self.split, self.at_split = split, self._beyond(split)
+        parts = zip(self.from_low, self.at_split, self.from_high, strict=True)
+        return [log_odds((b - c if for_upper else a - b) + 4, a - c + 8) for a, b, c in parts]
+
+    def tell(self, is_upper):
+        if is_upper:
+            self.low, self.from_low = self.split, self.at_split
+        else:
+            self.high, self.from_high = self.split, self.at_split
+
+
 class Column:
     """What is remembered of one column."""
 
-    def __init__(self, scale, n_predictions, n_features, n_own):
-        self.scale = scale
+    def __init__(self, scale, n_predictions, n_features, n_own, n_taps):
+        self.scale, self.repeats = scale, 0
+        self.taps, self.past, self.filtered = [0] * n_taps, [0] * n_taps, 0
         self.slow, self.fast = [256 * scale] * (n_predictions + 1), [256 * scale] * (n_predictions + 1)
         self.regression = Regression(n_features, n_own)
         self.levels, self.changes, self.value, self.run = [0, 0, 0], [0, 0, 0], 0, 0
@@ -69,19 +101,33 @@ class Column:
         length = self.scale.bit_length()
         return clip((change * (2 ** (length + 15) // self.scale)) >> (length - 1), -(2**23), 2**23)
 
+    def filter(self):
+        """What the long filter says of the next number, from the mean."""
+        total = sum(w * x for w, x in zip(self.taps, self.past, strict=True)) >> 24
+        self.filtered = clip(total, -(2**26), 2**26)
+        return self.filtered
+
+    def learn_filter(self, value):
+        power = sum(x * x for x in self.past) + 2**20 * len(self.past)
+        gain = clip(2**37 * clip(value - self.filtered, -(2**23), 2**23) // power, -(2**38), 2**38)
+        moved = [w + ((gain * x) >> 20) for w, x in zip(self.taps, self.past, strict=True)]
+        self.taps = [clip(w, -(2**27), 2**27) for w in moved]
+        self.past = [value, *self.past[:-1]]
+
 
 class TableCoder:
     """Reads numbers row by row, column by column."""
 
-    def __init__(self, bits, seen, columns, *, order, season, n_neighbours, hasty):
+    def __init__(self, bits, seen, columns, *, order, season, n_neighbours, n_taps, hasty):
         """`columns` has scale, centre, constant and neighbours of each."""
         self.bits, self.seen, self.order, self.season, self.hasty = bits, seen, order, season, hasty
         self.centres, self.constants, self.near = ([column[i] for column in columns] for i in (1, 2, 3))
         self.n_neighbours = n_neighbours
         n_own = 3 + order + (6 if season else 0)
-        self.n_predictions = 7 if n_neighbours else 5
-        self.columns = [Column(column[0], self.n_predictions, n_own + 2 * n_neighbours, n_own) for column in columns]
-        self.n_contexts, n_experts = (5, 3) if hasty else (9, 2 * self.n_predictions)
+        self.n_taps, self.n_predictions = n_taps, (7 if n_neighbours else 5) + (n_taps > 0)
+        n_features = n_own + 2 * n_neighbours
+        self.columns = [Column(column[0], self.n_predictions, n_features, n_own, n_taps) for column in columns]
+        self.n_contexts, n_experts = (6, 3) if hasty else (9, 2 * self.n_predictions)
         self.first_weights = [65536 // n_experts] * n_experts + [2621] * (2 * self.n_contexts) + [0]
         self.n_lines = 1024
         while self.n_lines < 2**15 and 4 * self.n_lines < len(seen) * len(columns):
@@ -138,8 +184,10 @@ class TableCoder:
         weights = column.regression.own + (column.regression.all if self.n_neighbours else [])
         for m, those in enumerate(weights):
             used = features[: column.regression.n_own] if m < 2 else features
-            total = sum(w * f for w, f in zip(those, used, strict=False)) >> 16
+            total = sum(w * f for w, f in zip(those, used, strict=False)) >> 24
             predictions.append((clip(total, -(2**26), 2**26) * column.scale) >> 8)
+        if self.n_taps:
+            predictions.append(((column.filter() * column.scale) >> 8) + (column.mean >> 4) - 256 * last)
         errors = [((179 * column.slow[e] + 77 * column.fast[e]) >> 8) + 1 for e in range(self.n_predictions)]
         least = min(errors)
         g = [(256 * least // error) ** 4 for error in errors]
@@ -161,13 +209,30 @@ class TableCoder:
             widths = [(d, error[e]) for e, d in enumerate(predictions) for error in (column.slow, column.fast)]
         return [(away + d, 2**32 // max((141 * width) >> 12, 8)) for d, width in widths]
 
-    def _lines(self, t, k, part, least, run):
+    def _expected(self, k):
+        """The bucket in which magnitudes are expected to end; 0 where they are small."""
+        column, kind = self.columns[k], self.centres[k]
+        if kind == CONSTANT:
+            return 0
+        e = {PREDICTED: self.n_predictions, LAST: 0, DRIFTING: 1}[kind]
+        mean = (3 * (179 * column.slow[e] + 77 * column.fast[e])) >> 22
+        bucket = next((b for b in range(N_BUCKETS) if END[b] > mean), N_BUCKETS - 1)
+        return bucket if bucket >= 4 else 0
+
+    def _lines(self, t, k, part, least, run, expected):
         column, own = self.columns[k], k + 1
         last, last2, last3 = column.levels
         changes = column.changes
+        activity = size_class(self.activity // max(self.n_seen, 1))
         lines = [
-            hashed(own, 0),
-            hashed(9000 + size_class(self.activity // max(self.n_seen, 1)), size_class(column.size)),
+            hashed(own, expected),
+            hashed(9000 + activity, size_class(column.size) + 64 * expected),
+            hashed(hashed(own, 13000 + part), size_class(least >> 4) + 64 * expected),
+        ]
+        if self.hasty and expected:
+            return lines
+        own += expected * 2**20
+        lines += [
             hashed(hashed(own, 12000 + level_class(last)), 16 * level_class(last2) + level_class(last3)),
             hashed(hashed(own, 4000), column.value),
             hashed(hashed(hashed(own, 11000), changes[0]), hashed(changes[1], hashed(changes[2], run))),
@@ -181,7 +246,6 @@ class TableCoder:
                 hashed(hashed(own, 7000 + level_class(left)), 16 * level_class(left2) + min(abs(last), 3)),
                 hashed(hashed(own, 8000 + min(self.n_changed, 3)), 4 * unchanged + min(column.run, 3)),
                 hashed(hashed(own, 10000 + phase), min(abs(last), 2)),
-                hashed(hashed(own, 13000 + part), size_class(least >> 4)),
             ]
         return lines
 
@@ -190,56 +254,99 @@ class TableCoder:
         features = self._features(t, k, last)
         predictions, middle, least = self._predictions(t, k, last, features)
         centre = self._centre(k, last, middle)
-        run = run_class(column.run)
+        run, expected = run_class(column.run), self._expected(k)
         away = 256 * (last - centre)
-        self.base = self._lines(t, k, clip((away + middle + 16) >> 5, -24, 24), least, run)
-        self.line = [line % self.n_lines for line in self.base]
-        self.k, self.state = k, 4 * run + min(abs(column.levels[0]), 3)
-        level = self._level(self._experts(k, away, predictions, middle), run)
+        self.base = self._lines(t, k, clip((away + middle + 16) >> 5, -24, 24), least, run, expected)
+        self._open(0)
+        self.k = k
+        self.state = 64 + min(expected, 31) if expected else 4 * run + min(abs(column.levels[0]), 3)
+        experts = self._experts(k, away, predictions, middle)
+        if expected:
+            level = self._far_level(experts, expected, last - centre if column.repeats >= 256 else None)
+        else:
+            level = self._near_level(experts, run)
         value = clip(centre + level, -LIMIT, LIMIT)
         self._learn(t, column, features, [*predictions, middle], value, last, level)
         return value
 
-    def _level(self, experts, run):
-        inside = [below(128 - c, w) - below(-128 - c, w) for c, w in experts]
-        if self._mixed(0, min(run, 12), [STRETCH[clip(x >> 12, 0, 4095)] for x in inside]):
+    def _open(self, which):
+        """Lines of the contexts: the first of each, or another."""
+        self.line = [(base + which * 0x9E3779B) % self.n_lines for base in self.base]
+
+    def _near_level(self, experts, run):
+        if self._mixed(0, 0, min(run, 12), inside(experts, 0)):
             return 0
         sides = [(below(-128 - c, w) + 16, below(-128 + c, w) + 16) for c, w in experts]
-        negative = self._mixed(1, 16 + min(run, 12), [log_odds(n, n + p) for n, p in sides])
-        experts = [(-c if negative else c, w) for c, w in experts]
-        tails = [below(-128 + c, w) for c, w in experts]
-        for bucket in range(N_BUCKETS):
-            end = FIRST[bucket] + SIZE[bucket]
-            beyond = [below(128 - 256 * end + c, w) for c, w in experts]
-            inputs = [log_odds(tail - b + 4, tail + 8) for tail, b in zip(tails, beyond, strict=True)]
-            tails = beyond
-            if self._mixed(2 + bucket, 32 + min(bucket, 15), inputs):
+        negative = self._mixed(1, 1, 16 + min(run, 12), [log_odds(n, n + p) for n, p in sides])
+        search = Search(experts, negative, 1)
+        for bucket in range(N_BUCKETS - 1):
+            place = 2 + bucket
+            if place % 16 == 0:
+                self._open(place >> 4)
+            bit = self._mixed(3 + min(bucket, 19), place % 16, 32 + min(bucket, 15), search.ask(END[bucket], False))
+            search.tell(not bit)
+            if bit:
                 break
-        first, size, node = FIRST[bucket], SIZE[bucket], 74 + 3 * bucket
-        for depth in range(2):
-            if size == 1:
-                break
-            half = size >> 1
-            inputs = []
-            for c, w in experts:
-                lower, upper, end = (below(128 + c - 256 * x, w) for x in (first, first + half, first + size))
-                inputs.append(log_odds(upper - end + 4, lower - end + 8))
-            place = 0 if depth == 0 else 2 if first > FIRST[bucket] else 1
-            first += half if self._mixed(node + place, 48 + min(bucket, 15), inputs) else 0
-            size = half
-        magnitude = first + self.bits.plain(size.bit_length() - 1)
-        return -magnitude if negative else magnitude
+        else:
+            bucket, search.high = N_BUCKETS - 1, END[-1]
+        return self._inside(search, bucket, False)
 
-    def _mixed(self, node, kind, inputs):
-        own, place = min(self.k, 63), node % 16
-        if place == 0 and node > 0:
-            self.line = [(base + (node >> 4) * 0x9E3779B) % self.n_lines for base in self.base]
+    def _far_level(self, experts, expected, spot):
+        if spot is not None and self._mixed(0, 14, 31, inside(experts, spot)):
+            return spot
+        sides = [(below(-128 - c, w) + 16, below(128 + c, w) + 16) for c, w in experts]
+        negative = self._mixed(2, 0, 29, [log_odds(n, n + p) for n, p in sides])
+        search = Search(experts, negative, negative)
+        is_before = self._mixed(23, 1, 30, search.ask(END[expected], False))
+        search.tell(not is_before)
+        if is_before:
+            bucket = expected
+            while bucket > 0:
+                bucket -= 1
+                steps = min(expected - bucket, 5) - 1
+                bit = self._mixed(29 + steps, 7 + steps, 32 + min(bucket, 15), search.ask(END[bucket], True))
+                search.tell(bit)
+                if bit:
+                    bucket += 1
+                    break
+        else:
+            bucket = expected + 1
+            while bucket < N_BUCKETS - 1:
+                steps = min(bucket - expected, 5) - 1
+                bit = self._mixed(24 + steps, 2 + steps, 32 + min(bucket, 15), search.ask(END[bucket], False))
+                search.tell(not bit)
+                if bit:
+                    break
+                bucket += 1
+            else:
+                search.high = END[-1]
+        return self._inside(search, bucket, True)
+
+    def _inside(self, search, bucket, is_far):
+        first = search.low
+        if is_far and search.high - search.low > 1:
+            self._open(bucket + 1)
+        for depth in range(2):
+            if search.high - search.low == 1:
+                break
+            upper = depth == 1 and search.low > first
+            place = depth + upper if is_far else 74 + 3 * bucket + depth + upper
+            if place % 16 == 0 and place > 0:
+                self._open(place >> 4)
+            inputs = search.ask(search.low + ((search.high - search.low) >> 1), True)
+            node = 34 + 4 * depth + min(bucket >> 2, 3)
+            search.tell(self._mixed(node, place % 16, 48 + min(bucket, 15), inputs))
+        magnitude = search.low + self.bits.plain((search.high - search.low).bit_length() - 1)
+        return -magnitude if search.negative else magnitude
+
+    def _mixed(self, node, place, kind, inputs):
+        own = min(self.k, 63)
         found = [self.chances.setdefault((c, line, place), [32768, 0]) for c, line in enumerate(self.line)]
         inputs = list(inputs)
         for chance, count in found:
             odds = STRETCH[chance >> 4]
             inputs += [odds, (odds * (65536 * count // (count + 8))) >> 16]
-        inputs.append(77)
+        inputs += [0] * (2 * (self.n_contexts - len(found))) + [77]
         sets = [
             self.weights.setdefault((*which, node), list(self.first_weights))
             for which in (("shared",), ("own", own), ("state", self.state))
@@ -270,10 +377,8 @@ class TableCoder:
             column.fast[e] += ((error - column.fast[e]) * 38) >> 8
         if t > 0:
             column.regression.observe(features, column.scaled(change))
-            if t % 8 == 0:
-                column.regression.fade()
-            if t < 32 or t % 8 == 0:
-                column.regression.solve()
+        if self.n_taps:
+            column.learn_filter(column.scaled(value - (column.mean >> 12)))
         column.count += 1
         column.mean += ((4096 * value - column.mean) * (65536 // min(column.count, 400))) >> 16
         if column.count > 1:
@@ -283,8 +388,10 @@ class TableCoder:
         column.size = abs(256 * change - predictions[-1])
         if change:
             column.changes, column.run = [change, *column.changes[:2]], 0
+            column.repeats -= column.repeats >> 6
         else:
             column.run += 1
+            column.repeats += (65536 - column.repeats) >> 6
         self.activity += column.size + 26
         self.n_seen += 1
         self.n_changed += change != 0

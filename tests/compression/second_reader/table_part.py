@@ -34,7 +34,7 @@ class Column(NamedTuple):
 def read_table(data, n_rows, types):
     """Columns as lists of bits, and a record of what was met."""
     source = Bytes(data)
-    pace, order, season, n_neighbours, columns = _settings(source, types)
+    pace, order, season, n_neighbours, taps, columns = _settings(source, types)
     flags, n = source.byte(), len(types)
     assert flags < 16
     nans = {}
@@ -60,7 +60,9 @@ def read_table(data, n_rows, types):
     if pace == QUICK:
         X = read_quick(bits, coded, given)
     else:
-        X = TableCoder(bits, coded, given, order=order, season=season, n_neighbours=n_neighbours, hasty=pace).read()
+        X = TableCoder(
+            bits, coded, given, order=order, season=season, n_neighbours=n_neighbours, n_taps=16 * taps, hasty=pace
+        ).read()
     low = [[0] * n for _ in range(n_rows)]
     if any(column.width for column in columns):
         low = [[bits.plain(columns[j].width) if coded[t][j] else 0 for j in range(n)] for t in range(n_rows)]
@@ -79,11 +81,11 @@ def read_table(data, n_rows, types):
         out[place % n][place // n] = cell
     for (j, value), mask in zip(sentinels, masks, strict=True):
         out[j] = [value if mask[t] else out[j][t] for t in range(n_rows)]
-    return out, _met(pace, season, n_neighbours, columns, flags, nans)
+    return out, _met(pace, season, n_neighbours, taps, columns, flags, nans)
 
 
-def _met(pace, season, n_neighbours, columns, flags, nans):
-    met = {("pace", pace), ("has season", season > 0), ("has neighbours", n_neighbours > 0)}
+def _met(pace, season, n_neighbours, taps, columns, flags, nans):
+    met = {("pace", pace), ("has season", season > 0), ("has neighbours", n_neighbours > 0), ("has filter", taps > 0)}
     for column in columns:
         met |= {("grid", column.kind), ("centre", column.centre), ("single", column.single)}
         met |= {("step", column.step > 1), ("offset", column.offset != 0), ("width", column.width > 0)}
@@ -94,7 +96,7 @@ def _met(pace, season, n_neighbours, columns, flags, nans):
 
 def _settings(outer, types):
     n, source = len(types), Bytes(outer.take(outer.varint())).packed()
-    how, season, n_neighbours = source.varint(), source.varint(), source.varint()
+    how, season, n_neighbours, taps = (source.varint() for _ in range(4))
     flags = source.take(n)
     given = [_parameters(source, flag & 7) for flag in flags]
     steps = [source.varint() if flag & 32 else 1 for flag in flags]
@@ -113,7 +115,7 @@ def _settings(outer, types):
             Column(flag & 7, bool(flag & 16), *given[k], steps[k], offsets[k], widths[k], scales[k], centres[k],
                    constants[k], neighbours[k], values, listed)
         )  # fmt: skip
-    return how & 3, how >> 2, season, n_neighbours, columns
+    return how & 3, how >> 2, season, n_neighbours, taps, columns
 
 
 def _parameters(source, kind):
@@ -134,7 +136,7 @@ def read_numbers(source, n):
         return []
     first = source.signed()
     bits = Bits(source.take(source.varint()))
-    coder = TableCoder(bits, [[1]] * n, [(16, LAST, 0, [])], order=2, season=0, n_neighbours=0, hasty=False)
+    coder = TableCoder(bits, [[1]] * n, [(16, LAST, 0, [])], order=2, season=0, n_neighbours=0, n_taps=0, hasty=False)
     return [first + row[0] for row in coder.read()]
 
 

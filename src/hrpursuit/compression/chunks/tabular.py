@@ -31,7 +31,7 @@ from hrpursuit.compression.kernels.table_state import CONSTANT, DRIFTING, LIMIT,
 from hrpursuit.compression.layout import Cursor, shorter, signed, unpacked, varint, varints
 
 THOROUGH, HASTY, QUICK = range(3)
-MOST_ORDER, MOST_SEASON, MOST_NEIGHBOURS = 32, 1 << 16, 16
+MOST_ORDER, MOST_SEASON, MOST_NEIGHBOURS, MOST_TAPS = 32, 1 << 16, 16, 64
 MOST_WIDTH = 29  # low bits that are sent as they are
 MOST_STATE = 1 << 24  # entries of the sums of all regressions
 _MOST_SCALE = 120
@@ -73,12 +73,13 @@ class TableSettings:
     order: int = 2  # second differences among the features
     season: int = 0  # rows; 0: none
     n_neighbours: int = 0
+    taps: int = 0  # of the long filters, in 16
     pace: int = THOROUGH  # how much is computed for each number: THOROUGH, HASTY or QUICK
 
     def to_bytes(self) -> bytes:
         """Field by field, so that what is alike in all columns takes no room."""
         grids = [column.grid for column in self.columns]
-        out = [varints([self.order << 2 | self.pace, self.season, self.n_neighbours])]
+        out = [varints([self.order << 2 | self.pace, self.season, self.n_neighbours, self.taps])]
         out.append(
             bytes(
                 grid.kind
@@ -106,13 +107,13 @@ class TableSettings:
     def from_cursor(cls, outer: Cursor, dtypes: list[np.dtype]) -> "TableSettings":
         n = len(dtypes)
         cursor = Cursor(unpacked(outer.take(outer.varint()), _MOST_SETTINGS))
-        order, season, n_neighbours = (
-            cursor.varint(4 * MOST_ORDER + QUICK), cursor.varint(MOST_SEASON), cursor.varint(MOST_NEIGHBOURS)
-        )  # fmt: skip
+        order, season = cursor.varint(4 * MOST_ORDER + QUICK), cursor.varint(MOST_SEASON)
+        n_neighbours, taps = cursor.varint(MOST_NEIGHBOURS), cursor.varint(MOST_TAPS)
         order, pace = order >> 2, order & 3
         if pace > QUICK:
             raise DamagedFile(f"a table is coded at the unknown pace {pace}")
-        if n * n_features_of(order, season, n_neighbours) ** 2 > MOST_STATE:
+        most = max(n * n_features_of(order, season, n_neighbours) ** 2, n * 16 * taps)
+        if pace != QUICK and most > MOST_STATE:
             raise DamagedFile("a table has more regressions than a decoder keeps")
         flags = cursor.take(n)
         given = [_read_parameters(cursor, flag & 7) for flag in flags]
@@ -132,7 +133,7 @@ class TableSettings:
             grid = Grid(flag & 7, decimals, factor, first, values, bool(flag & _SINGLE), offsets[k], steps[k])
             columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], neighbours[k]))
             _check(columns[-1], dtype, n_neighbours)
-        return cls(tuple(columns), order, season, n_neighbours, pace)
+        return cls(tuple(columns), order, season, n_neighbours, taps, pace)
 
 
 def _check(column: ColumnSettings, dtype: np.dtype, n_neighbours: int) -> None:
@@ -283,7 +284,13 @@ def run_numbers(
     for k, column in enumerate(settings.columns):
         neighbours[k, : len(column.neighbours)] = column.neighbours
     state = new_table(
-        scales, whole.size, settings.order, settings.season, settings.n_neighbours, settings.pace == HASTY
+        scales,
+        whole.size,
+        settings.order,
+        settings.season,
+        settings.n_neighbours,
+        16 * settings.taps,
+        settings.pace == HASTY,
     )
     code_table(
         coder, buffer, decoding, whole, coded, state, centres, constants, as_integers(neighbours), settings.order,

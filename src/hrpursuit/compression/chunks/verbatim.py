@@ -37,7 +37,7 @@ def may_repeat(columns: list[np.ndarray], n_coded: int, effort: str) -> bool:
     some rows comes near, where rows repeat, and where coding saves little.
     """
     n_raw = sum(column.nbytes for column in columns)
-    if effort == "best" or n_coded > _LITTLE * n_raw or n_raw < _SMALL:
+    if n_coded > _LITTLE * n_raw or n_raw < _SMALL:
         return True
     if effort == "fast":
         return False

@@ -5,6 +5,7 @@ what is shortest for it.
 """
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -36,16 +37,21 @@ _LESS_IN_SEASON = 0.7  # mean change over a season, relative to that over its ha
 #: of a value that does would be known.
 _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
 _SELDOM = 0.01  # share of values like the one before
-#: Cells that choices are tried on, and numbers of neighbours and of second differences that are tried.
-_TRIAL_CELLS = {"fast": 0, "default": 1 << 14, "best": 1 << 16}
+_TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 16}  # that a choice is tried on
+_FEWEST_TRIED = 64  # rows
+#: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
 _NEIGHBOURS = {"default": (4,), "best": (3, 8)}
-_ORDERS = {"default": (), "best": (8, 32)}
+_ORDERS = {"default": (), "best": (8,)}
+_TAPS = {"default": (2,), "best": (2, 16)}
 _CENTRES = {"default": (LAST, CONSTANT), "best": (LAST, DRIFTING, CONSTANT)}
 _PACES = {"fast": QUICK, "default": HASTY, "best": THOROUGH}
 #: Share of the size that more features must save, to be worth the time of the decoder.
-_WORTH_THE_TIME = {"default": 0.003, "best": 0.001}
-_NOISE_CELLS = 1 << 18  # that long filters are tried on where there is much noise: they take long to learn
+_WORTH_THE_TIME = {"default": 0.004, "best": 0.001}
+_LATE = 1 / 4  # of the rows of a trial that do not count
+_ALIKE = 0.1  # correlation of changes, below which neighbours are not tried
+_NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that long filters are tried on: they take long to learn
 _CHANGE_BITS = 16  # that a column with settings of its own has to save
+_CLOSE = 0.005  # and this share of its bits, where a trial has only some of the rows
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
 
@@ -66,47 +72,73 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
     n_rows, n = len(columns[0].given), len(columns)
     coded = np.column_stack([column.coded for column in columns])
     whole = np.column_stack([column.numbers(0) for column in columns])
+    pace = _PACES[effort] if n * n_features_of(TableSettings.order, 0, 0) ** 2 <= MOST_STATE else QUICK
     settings = TableSettings(
-        tuple(_settings_of(column, 0, whole[:, j], effort) for j, column in enumerate(columns)), pace=_PACES[effort]
+        tuple(_settings_of(column, 0, whole[:, j], effort) for j, column in enumerate(columns)), pace=pace
     )
     if n_rows < _FEWEST_ROWS:
         return settings, whole
-    trial = _Trial(coded, n_rows, _TRIAL_CELLS[effort])
-    if settings.pace == QUICK:
+    if pace == QUICK:
         for j, column in enumerate(columns):
             if _list_is_short(column):
                 whole[:, j] = column.numbers(1)
                 chosen = _settings_of(column, 1, whole[:, j], effort)
                 settings = replace(settings, columns=(*settings.columns[:j], chosen, *settings.columns[j + 1 :]))
         return _centred_by_size(columns, settings, whole), whole
-    worth = _WORTH_THE_TIME[effort]
+    trial = _Trial(coded, max(_FEWEST_TRIED, _TRIAL_CELLS[effort] // n))
     costs = trial.costs(settings, whole)
     for centre in _CENTRES[effort]:
         tried = _centred(settings, centre, whole, trial)
-        settings, costs = _better(settings, costs, tried, trial.costs(tried, whole))
-    has_lists = [len(column.ways) > 1 for column in columns]
-    if any(has_lists):
-        settings, costs, whole = _try_lists(columns, settings, costs, whole, trial, n_rows, effort)
-    most = _most_neighbours(n, settings)
-    for n_neighbours in _NEIGHBOURS[effort]:
-        if n > 1 and most > 0:
-            tried = _with_neighbours(settings, whole, coded, min(n_neighbours, most))
-            sent = sum(len(column.neighbours) for column in tried.columns) * 256 * 8 * trial.n_rows / n_rows
-            settings, costs = _shorter(settings, costs, tried, trial.costs(tried, whole), worth, sent)
-    for season in _seasons(whole, coded):
-        tried = replace(settings, season=season)
-        if n * n_features_of(tried.order, season, tried.n_neighbours) ** 2 <= MOST_STATE:
-            settings, costs = _shorter(settings, costs, tried, trial.costs(tried, whole), worth)
-    if any(column.width or column.grid.kind == FLOAT for column in settings.columns):
-        trial = _Trial(coded, n_rows, _NOISE_CELLS)
-    late = trial.n_rows // 2  # long filters take long to learn
-    if _ORDERS[effort]:
-        costs = trial.costs(settings, whole, late)
-    for order in _ORDERS[effort]:
-        tried = replace(settings, order=order)
-        if n * n_features_of(order, tried.season, tried.n_neighbours) ** 2 <= MOST_STATE:
-            settings, costs = _shorter(settings, costs, tried, trial.costs(tried, whole, late), worth)
-    return settings, whole
+        settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
+    for way in range(1, max(len(column.ways) for column in columns)):
+        settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
+    return _try_features(settings, whole, coded, trial, effort), whole
+
+
+def _try_features(
+    settings: TableSettings, whole: np.ndarray, coded: np.ndarray, trial: "_Trial", effort: str
+) -> TableSettings:
+    """Neighbours, a season, more second differences and long filters, where these pay."""
+    n = whole.shape[1]
+    costs: np.ndarray | None = None
+    most = _most_neighbours(n, settings) if n > 1 else 0
+    near = [_with_neighbours(settings, whole, coded, min(few, most)) for few in _NEIGHBOURS[effort] if most]
+    changes: list[dict[str, Any]] = [
+        {"columns": one.columns, "n_neighbours": one.n_neighbours}
+        for one in near
+        if any(column.neighbours for column in one.columns)
+    ]
+    changes += [{"season": season} for season in _seasons(whole, coded)]
+    changes += [{"order": order} for order in _ORDERS[effort]]
+    for change in changes:
+        tried = replace(settings, **change)
+        if n * n_features_of(tried.order, tried.season, tried.n_neighbours) ** 2 > MOST_STATE:
+            continue
+        costs = trial.costs(settings, whole) if costs is None else costs
+        sent = 256 * 8 * sum(len(column.neighbours) for column in change.get("columns", ()))
+        found = trial.costs(tried, whole)
+        if found.sum() + sent * trial.share < (1 - _WORTH_THE_TIME[effort]) * costs.sum():
+            settings, costs = tried, found
+    noisy = [j for j, column in enumerate(settings.columns) if column.width or column.grid.kind == FLOAT]
+    return _with_filter(settings, whole, coded, noisy, effort) if len(noisy) > n // 2 else settings
+
+
+def _with_filter(
+    settings: TableSettings, whole: np.ndarray, coded: np.ndarray, noisy: list[int], effort: str
+) -> TableSettings:
+    """A long filter for all columns, where it pays on a few of them."""
+    few = np.array(noisy)[np.linspace(0, len(noisy) - 1, min(len(noisy), _NOISE_COLUMNS)).astype(int)]
+    n, worth = whole.shape[1], _WORTH_THE_TIME[effort]
+    alone = [replace(settings.columns[j], neighbours=()) for j in few]
+    some = replace(settings, columns=tuple(alone), n_neighbours=0)
+    trial = _Trial(coded[:, few], _NOISE_ROWS, 1 / 2)
+    costs, best = trial.costs(some, whole[:, few]), 0
+    for taps in _TAPS[effort]:
+        if n * 16 * taps <= MOST_STATE:
+            found = trial.costs(replace(some, taps=taps), whole[:, few])
+            if found.sum() < (1 - worth) * costs.sum():
+                costs, best = found, taps
+    return replace(settings, taps=best)
 
 
 def _settings_of(column: TableColumn, way: int, numbers: np.ndarray, effort: str) -> ColumnSettings:
@@ -132,18 +164,22 @@ def _settings_of(column: TableColumn, way: int, numbers: np.ndarray, effort: str
 class _Trial:
     """Some of the rows, to count bits on."""
 
-    def __init__(self, coded: np.ndarray, n_rows: int, most_cells: int) -> None:
-        self.n_rows = min(n_rows, max(256, most_cells // max(1, coded.shape[1])))
-        start = (n_rows - self.n_rows) // 3
+    def __init__(self, coded: np.ndarray, n_rows: int, late: float = _LATE) -> None:
+        self.n_rows = min(len(coded), n_rows)
+        start = (len(coded) - self.n_rows) // 3
         self.rows = slice(start, start + self.n_rows)
         self.coded = coded[self.rows]
+        #: Bits count from this row on, since regressions have to learn first; unless these are all rows.
+        self.late = 0 if self.n_rows == len(coded) else int(self.n_rows * late)
+        self.close = 0.0 if self.n_rows == len(coded) else _CLOSE
+        self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
 
-    def costs(self, settings: TableSettings, whole: np.ndarray, count_from: int = 0) -> np.ndarray:
-        """Bits of each column in 1/256, from a row on."""
+    def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
+        """Bits of each column in 1/256, in haste: what is shorter is so at any pace."""
         numbers = whole[self.rows] >> _widths(settings)
-        nothing = np.zeros(1, np.uint8)
+        nothing, settings = np.zeros(1, np.uint8), replace(settings, pace=HASTY)
         return run_numbers(
-            new_coder(), nothing, False, settings, as_integers(numbers), as_integers(self.coded), count_from
+            new_coder(), nothing, False, settings, as_integers(numbers), as_integers(self.coded), self.late
         )
 
 
@@ -186,58 +222,50 @@ def _centred(settings: TableSettings, centre: int, whole: np.ndarray, trial: _Tr
 
 
 def _better(
-    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray
+    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, close: float
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the settings that are shorter."""
-    is_better = tried_costs + _CHANGE_BITS * 256 < costs
+    is_better = tried_costs + _CHANGE_BITS * 256 < (1 - close) * costs
     columns = tuple(b if better else a for a, b, better in zip(settings.columns, tried.columns, is_better, strict=True))
     return replace(settings, columns=columns), np.where(is_better, tried_costs, costs)
 
 
-def _shorter(
-    settings: TableSettings,
-    costs: np.ndarray,
-    tried: TableSettings,
-    tried_costs: np.ndarray,
-    worth: float,
-    sent: float = 0.0,
-) -> tuple[TableSettings, np.ndarray]:
-    """The settings that are shorter for the whole table, where these need `sent` more."""
-    is_shorter = tried_costs.sum() + sent < (1 - worth) * costs.sum()
-    return (tried, tried_costs) if is_shorter else (settings, costs)
-
-
-def _try_lists(
-    columns: list[TableColumn], settings: TableSettings, costs: np.ndarray, whole: np.ndarray, trial: _Trial,
-    n_rows: int, effort: str,
+def _try_way(
+    columns: list[TableColumn], way: int, settings: TableSettings, costs: np.ndarray, whole: np.ndarray, trial: _Trial,
+    effort: str,
 ) -> tuple[TableSettings, np.ndarray, np.ndarray]:  # fmt: skip
-    """Lists of values with ranks, where these are shorter with the list."""
-    by_rank = np.column_stack([column.numbers(1) for column in columns])
+    """Another grid of each column that has one, such as a list of values, where it is shorter with what it takes."""
+    has_way = np.array([len(column.ways) > way for column in columns])
+    other = np.where(has_way, np.column_stack([column.numbers(way) for column in columns]), whole)
     plain = [
-        _settings_of(column, len(column.ways) - 1, by_rank[:, j], effort)
-        if len(column.ways) > 1
-        else settings.columns[j]
+        _settings_of(column, way, other[:, j], effort) if has_way[j] else settings.columns[j]
         for j, column in enumerate(columns)
     ]
     best, best_costs = replace(settings, columns=tuple(plain)), None
-    for centre in (PREDICTED, LAST, CONSTANT):
-        tried = _centred(best, centre, by_rank, trial)
-        found = trial.costs(tried, by_rank)
-        best, best_costs = (tried, found) if best_costs is None else _better(best, best_costs, tried, found)
+    for centre in (LAST, PREDICTED) if effort == "default" else (PREDICTED, LAST, CONSTANT):
+        tried = _centred(best, centre, other, trial)
+        found = trial.costs(tried, other)
+        if best_costs is None:
+            best, best_costs = tried, found
+        else:
+            best, best_costs = _better(best, best_costs, tried, found, trial.close)
     assert best_costs is not None
-    bits = [
-        8 * len(list_bytes(column.ways[1].grid)) if effort == "best" and len(column.ways) > 1 else _list_bits(column)
-        for column in columns
-    ]
-    lists = np.array(bits) * 256 * trial.n_rows / n_rows
-    use = np.array([len(column.ways) > 1 for column in columns]) & (best_costs + lists < costs)
+    sent = np.array([_grid_bits(column, way, effort) for column in columns]) * 256 * trial.share
+    use = has_way & (best_costs + sent < (1 - 4 * trial.close) * costs)
     chosen = tuple(b if u else a for a, b, u in zip(settings.columns, best.columns, use, strict=True))
-    return replace(settings, columns=chosen), np.where(use, best_costs, costs), np.where(use, by_rank, whole)
+    return replace(settings, columns=chosen), np.where(use, best_costs, costs), np.where(use, other, whole)
+
+
+def _grid_bits(column: TableColumn, way: int, effort: str) -> float:
+    """About how many bits the list of values of a grid takes; none if it has none."""
+    if len(column.ways) <= way or column.ways[way].grid.kind != VALUES:
+        return 0.0
+    return 8.0 * len(list_bytes(column.ways[way].grid)) if effort == "best" else _list_bits(column)
 
 
 def _list_is_short(column: TableColumn) -> bool:
     """Whether a list of values saves more than it takes, by a rough count."""
-    if len(column.ways) < 2:
+    if len(column.ways) < 2 or column.ways[1].grid.kind != VALUES:
         return False
     plain, ranks = column.ways[0].numbers, column.ways[1].grid.values
     span = int(plain.max()) - int(plain.min()) + 1
@@ -277,7 +305,7 @@ def _with_neighbours(settings: TableSettings, whole: np.ndarray, coded: np.ndarr
         first = max(0, k - _MOST_COMPARED)
         alike = np.abs(changes[:, k] @ changes[:, first:k]) if k else np.zeros(0)
         order = first + np.argsort(-alike, kind="stable")[:most]
-        near = tuple(int(q) for q in order if alike[q - first] > 0.02)
+        near = tuple(int(q) for q in order if alike[q - first] > _ALIKE)
         columns.append(replace(column, neighbours=near))
     return replace(settings, columns=tuple(columns), n_neighbours=most if n > 1 else 0)
 

@@ -1,8 +1,14 @@
-"""Features of the regressions of the coder of tables: what is known of a value before it is coded."""
+"""Features of the regressions of the coder of tables, what is known of a value before it is coded; and long filters."""
 
-from hrpursuit.compression.kernels.compiled import inlined
+import numpy as np
+
+from hrpursuit.compression.kernels.compiled import compiled, inlined
 from hrpursuit.compression.kernels.regression import FURTHEST, ONE
 from hrpursuit.compression.kernels.table_state import N_SEASONAL
+
+_FURTHEST_FILTERED = 1 << 26
+_MOST_GAIN = 1 << 38
+_MOST_WEIGHT = 1 << 27  # 8
 
 
 @inlined
@@ -54,3 +60,32 @@ def set_features(state, X, t, k, neighbours, order, season):
             features[at + j] = 0
             features[at + n + j] = 0
     return last, before
+
+
+@compiled
+def filtered(filters, k):
+    """What the filter of column k says of the next value, from the mean, in 1/4096 of the typical change."""
+    n, place, total = filters.weights.shape[1], filters.places[k], 0
+    for j in range(n):
+        total += filters.weights[k, j] * filters.past[k, place + j]
+    total = min(max(total >> 24, -_FURTHEST_FILTERED), _FURTHEST_FILTERED)
+    filters.predictions[k] = total
+    return total
+
+
+@compiled
+def learn_filter(filters, k, value):
+    """Move the weights of column k towards this value, and remember it."""
+    n, place, power = filters.weights.shape[1], filters.places[k], filters.power[k]
+    error = min(max(value - filters.predictions[k], -FURTHEST), FURTHEST)
+    gain = (error << 37) // (power + (n << 20))  # a step of 2^-7, in 2^-20
+    gain = min(max(gain, -_MOST_GAIN), _MOST_GAIN)
+    for j in range(n):
+        weight = filters.weights[k, j] + ((gain * filters.past[k, place + j]) >> 20)
+        filters.weights[k, j] = min(max(weight, -_MOST_WEIGHT), _MOST_WEIGHT)
+    place = place - 1 if place > 0 else n - 1
+    oldest = np.int64(filters.past[k, place])
+    filters.power[k] = power + value * value - oldest * oldest
+    filters.past[k, place] = value
+    filters.past[k, place + n] = value
+    filters.places[k] = place

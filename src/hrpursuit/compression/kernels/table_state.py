@@ -12,13 +12,15 @@ from hrpursuit.compression.kernels.regression import N_SUMS, Regression, new_reg
 LIMIT = 1 << 34  # values stay within
 PREDICTED, LAST, DRIFTING, CONSTANT = range(4)  # what the centre of a column is
 N_SIMPLE = 3  # predictions that are no regression
-N_CONTEXTS, N_CONTEXTS_IN_HASTE = 9, 5
+N_CONTEXTS, N_CONTEXTS_IN_HASTE = 9, 6
 N_EXPERTS_IN_HASTE = 3  # the mean of the predictions, the last value, and the last regression
 N_SEASONAL = 6  # features
 N_BUCKETS = 72  # buckets: enough for differences of 2^35
-N_NODES = 2 + N_BUCKETS + 3 * N_BUCKETS  # zero, sign, buckets, the first two bits of a place in a bucket
+N_NEAR, N_STEPS = 20, 5  # buckets from zero, and steps up or down from the expected one, that have weights of their own
+#: Zero, two signs, buckets from zero, the expected one, steps up and down, the first two bits of a place in a bucket.
+N_NODES = 4 + N_NEAR + 2 * N_STEPS + 8
 OWN_MIXERS = 64  # columns that have weights of their own
-_STATES = 64  # runs and last levels that have weights of their own
+_STATES = 96  # runs and last levels, and expected levels, that have weights of their own
 LINE = 16  # chances of a context that lie together
 _APM_BINS = 33
 MEAN_MEMORY, DRIFT_MEMORY = 400, 3000  # rows
@@ -36,6 +38,7 @@ def _buckets() -> tuple[np.ndarray, np.ndarray]:
 
 
 BUCKET_FIRST, BUCKET_SIZE = (as_integers(part) for part in _buckets())
+BUCKET_END = as_integers(BUCKET_FIRST + BUCKET_SIZE)
 #: How far a chance that has seen n bits is trusted, in 1/65536: n / (n + 8).
 TRUST = as_integers(np.array([(n << 16) // (n + 8) for n in range(256)]))
 #: 65536 over 1, 2, 3, ...; the first is not used.
@@ -44,15 +47,26 @@ SHARE = as_integers(np.array([65536, *(65536 // n for n in range(1, DRIFT_MEMORY
 COST = as_integers(np.rint(-256 * np.log2((np.arange(4096) + 0.5) / 4096)).astype(np.int64))
 
 
+class Filters(NamedTuple):
+    """Long filters (normalised least mean squares) of all columns."""
+
+    weights: Any  # column x tap, in 2^-24
+    past: Any  # column x 2 taps: the last values, twice, so that they lie together from any of them on
+    places: Any  # of the last one
+    power: Any  # sum of their squares
+    predictions: Any  # of the next value
+
+
 class TableState(NamedTuple):
     """What is known of a table while it is coded."""
 
     regression: Regression
+    filters: Filters
     features: Any
     predictions: Any  # of the value at hand, from the last value, in 1/256
     errors: Any  # column x (prediction, then their mean) x (slow, fast), in 1/4096
     experts: Any  # centre from the centre of the value, in 1/256; 2^32 over the slow and the fast width
-    tails: Any  # of each expert, beyond the magnitudes that are excluded so far
+    tails: Any  # of each expert and width: beyond the least magnitude, the largest, and the one that divides them
     inputs: Any
     chances: Any  # context x line x chance: of a one in 1/65536 times 256, plus the bits seen
     lines: Any  # of each context for the value at hand
@@ -62,9 +76,10 @@ class TableState(NamedTuple):
     last_mixer: Any  # weights of the three, by column
     refined: Any  # chances by column, kind of bit, and mixed log odds (an APM)
     levels: Any  # column x last three levels
-    values: Any  # column x last value that was seen
+    values: Any  # last value that was seen
     changes: Any  # column x last three changes other than zero
     runs: Any  # rows since the last change
+    repeats: Any  # share of values like the one before, of late, in 1/65536
     here: Any  # levels in this row, of the columns so far
     sizes: Any  # distance of the last value from its prediction, in 1/256
     means: Any  # in 1/4096
@@ -80,14 +95,20 @@ def n_features_of(order: int, season: int, n_neighbours: int) -> int:
 
 
 def new_table(
-    scales: np.ndarray, n_cells: int, order: int, season: int, n_neighbours: int, in_haste: bool = False
+    scales: np.ndarray,
+    n_cells: int,
+    order: int,
+    season: int,
+    n_neighbours: int,
+    n_taps: int = 0,
+    in_haste: bool = False,
 ) -> TableState:
     """Nothing coded yet; `scales` is the typical change of each column in 1/16, at least 4. In haste
     there are fewer experts and contexts.
     """
     n = len(scales)
     n_features = n_features_of(order, season, n_neighbours)
-    n_predictions = N_SIMPLE + N_SUMS * (2 if n_neighbours else 1)
+    n_predictions = N_SIMPLE + N_SUMS * (2 if n_neighbours else 1) + (n_taps > 0)
     n_widths = 1 if in_haste else 2
     n_asked = N_EXPERTS_IN_HASTE if in_haste else n_predictions
     n_contexts = N_CONTEXTS_IN_HASTE if in_haste else N_CONTEXTS
@@ -107,11 +128,18 @@ def new_table(
     )
     return TableState(
         regression=new_regression(n, n_features),
+        filters=Filters(
+            weights=integers((n, n_taps)),
+            past=as_table(np.zeros((n, 2 * n_taps), np.int64), "i4"),
+            places=integers(n),
+            power=integers(n),
+            predictions=integers(n),
+        ),
         features=as_table(np.zeros(n_features, np.int64), "i4"),
         predictions=integers(n_predictions),
         errors=as_integers(errors),
         experts=integers((n_asked, 3)),
-        tails=integers((n_asked, n_widths)),
+        tails=integers((n_asked, n_widths, 3)),
         inputs=as_table(np.zeros(n_inputs, np.int64), "i4"),
         chances=as_table(np.full((n_contexts, n_lines, LINE), EVEN << 8), "i4"),
         lines=integers((n_contexts, 2)),
@@ -121,9 +149,10 @@ def new_table(
         last_mixer=integers((n, 3), 21845),
         refined=as_table(np.repeat(refined, 64 * min(n, OWN_MIXERS), axis=0), "i4"),
         levels=integers((n, 3)),
-        values=integers((n, 2)),
+        values=integers(n),
         changes=integers((n, 3)),
         runs=integers(n),
+        repeats=integers(n),
         here=integers(n),
         sizes=integers(n),
         means=integers(n),

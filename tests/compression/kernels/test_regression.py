@@ -1,0 +1,44 @@
+"""Regressions and long filters of the coder of tables find what is there, in integers."""
+
+import numpy as np
+
+from hrpursuit.compression.chunks.tabular import QUICK, ColumnSettings, TableSettings
+from hrpursuit.compression.kernels.compiled import as_table
+from hrpursuit.compression.kernels.regression import WEIGHT_BITS, learn_change, new_regression
+from hrpursuit.compression.kernels.table_features import filtered, learn_filter
+from hrpursuit.compression.kernels.table_state import new_table
+from hrpursuit.compression.layout import Cursor
+
+
+def test_a_large_feature_does_not_spoil_the_others():
+    """All features once had one scale, so that small ones beside a large one were rounded to nothing."""
+    rng = np.random.default_rng(0)
+    regression = new_regression(1, 3)
+    for _ in range(400):
+        small, large = int(rng.normal(0, 4096)), int(rng.normal(0, 2**21))
+        target = small // 2 + large // 512
+        learn_change(regression, 0, as_table(np.array([4096, small, large]), "i4"), target, 3)
+    weights = np.asarray(regression.weights[0, :2], dtype=float) / 2**WEIGHT_BITS
+    np.testing.assert_allclose(weights[:, 1], 0.5, atol=0.01)
+    np.testing.assert_allclose(weights[:, 2], 1 / 512, rtol=0.01)
+
+
+def test_a_long_filter_predicts_a_tone_in_noise():
+    rng = np.random.default_rng(1)
+    t = np.arange(6000)
+    values = np.rint(4096 * (np.sin(t / 7) + rng.normal(0, 0.3, len(t)))).astype(int)
+    filters = new_table(np.array([16]), 6000, 2, 0, 0, n_taps=32).filters
+    errors = []
+    for value in values.tolist():
+        errors.append(value - int(filtered(filters, 0)))
+        learn_filter(filters, 0, value)
+    noise = 0.3 * 4096
+    assert np.std(errors[3000:]) < 1.25 * noise < 0.6 * np.std(values)
+
+
+def test_more_columns_than_regressions_have_room_for_are_coded_quickly():
+    """Settings of the quick pace were once refused above 671,088 columns, where sums that it has not would be many."""
+    n = 671_089
+    settings = TableSettings((ColumnSettings(),) * n, pace=QUICK)
+    read = TableSettings.from_cursor(Cursor(settings.to_bytes()), [np.dtype("f8")] * n)
+    assert (read.pace, len(read.columns)) == (QUICK, n)
