@@ -230,7 +230,7 @@ class Network:
 
 
 @pytest.fixture
-def network():
+def network(compiled):
     """Starts a gateway and a controller: `async with network(broker, max_error=1) as net`."""
 
     @asynccontextmanager
