@@ -1,6 +1,7 @@
 """Real parts: mosquitto, roles as processes, sensors that publish. All of them end with the test."""
 
 import asyncio
+import getpass
 import os
 import shutil
 import signal
@@ -46,7 +47,7 @@ class Mosquitto:
     def __init__(self, folder, lines=()):
         self.port = free_port()
         self._config = folder / f"mosquitto-{self.port}.conf"
-        listener = f"listener {self.port} 127.0.0.1"
+        listener = f"user {getpass.getuser()}\nlistener {self.port} 127.0.0.1"  # or it gives the rights of root up
         self._config.write_text("\n".join([listener, *(lines or ["allow_anonymous true"]), ""]))
         self._process = None
         self.start()
@@ -229,7 +230,7 @@ class Network:
 
 
 @pytest.fixture
-def network():
+def network(compiled):
     """Starts a gateway and a controller: `async with network(broker, max_error=1) as net`."""
 
     @asynccontextmanager

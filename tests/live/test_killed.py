@@ -49,11 +49,9 @@ class Sensors:
         return min(max(values, default=0) for values in self.rebuilt.values())
 
     def check(self):
-        """All values are ones that were sent, and none comes twice or out of order."""
+        """All values are ones that were sent."""
         assert set(self.rebuilt["a"]) <= set(range(1, self.n_sent + 1))
         assert {value / 10 for value in self.rebuilt["b"]} <= set(range(1, self.n_sent + 1))
-        for values in self.rebuilt.values():
-            assert values == sorted(values)
 
 
 @pytest.fixture
@@ -64,7 +62,6 @@ def plant(mosquitto, role, tmp_path):
         def __init__(self):
             folder = tmp_path / "kept"
             folder.mkdir()
-            folder.chmod(0o777)  # mosquitto gives its rights up
             self.broker = mosquitto("allow_anonymous true", "persistence true", f"persistence_location {folder}/",
                                     "autosave_interval 1", "autosave_on_changes true")  # fmt: skip
             self.archive = tmp_path / "readings.hrp"
@@ -106,6 +103,8 @@ def test_gateway_controller_and_broker_are_killed_in_turn(plant, eventually, tmp
     steps = np.diff([value for value in sensors.rebuilt["a"] if value > n - 20])
     assert steps.max() < 20  # nothing that was sent while it was away is missing
 
+    for values in list(sensors.rebuilt.values()):  # after its kill, clients send again what was not acknowledged
+        assert list(values) == sorted(values)
     plant.broker.kill()
     plant.broker.start()
     n = sensors.n_sent

@@ -2,6 +2,8 @@
 
 import asyncio
 import logging
+import shutil
+import subprocess
 import time
 from itertools import groupby
 
@@ -122,6 +124,7 @@ def test_bounds_by_sensor_and_several_slots_in_a_message(mosquitto, network, wit
 
     net = asyncio.run(scenario())
     net.check(2)
+    assert {slot.time for slot in net.slots} == set(net.true)  # those of a message that was not full too
     for slot in net.slots:
         for sensor, bound in [("a", 0.01), ("b", 2.0), ("later", 1.0)]:
             if sensor in slot.columns:
@@ -249,3 +252,29 @@ def test_wrong_credentials_are_a_clear_error(mosquitto):
 
         with pytest.raises(Refused, match=r"refuses user 'me': .*HRPURSUIT_MQTT_PASSWORD"):
             asyncio.run(asyncio.wait_for(scenario(), 20))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # paho leaves a refused socket open
+def test_tls_and_a_password(mosquitto, within, tmp_path):
+    if shutil.which("openssl") is None or shutil.which("mosquitto_passwd") is None:
+        pytest.skip("needs openssl and mosquitto_passwd: apt-get install openssl mosquitto")
+    certificate, key, passwords = (tmp_path / name for name in ("broker.pem", "broker.key", "passwords"))
+    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "2"]
+    made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject, "-keyout", key, "-out", certificate]
+    subprocess.run(made, check=True, capture_output=True)
+    subprocess.run(["mosquitto_passwd", "-b", "-c", passwords, "me", "right"], check=True)
+    lines = [f"certfile {certificate}", f"keyfile {key}", "allow_anonymous false", f"password_file {passwords}"]
+    broker = mosquitto(*lines)
+    settings = GatewaySettings(("plant/+",), "hrp/plant", {"lossless": True})
+
+    async def scenario(**more):
+        connection = Connection("127.0.0.1", broker.port, tls=True, username="me", password="right", **more)
+        gateway, stop = Gateway(settings, connection), asyncio.Event()
+        running = asyncio.create_task(gateway.run(stop))
+        await within(lambda: gateway.happenings.last, "a connection, or why there is none")
+        stop.set()
+        await running
+        return gateway.happenings.last[0].text
+
+    assert asyncio.run(scenario(ca_file=certificate)).startswith("connected to 127.0.0.1")
+    assert "certificate verify failed" in asyncio.run(scenario())

@@ -143,6 +143,7 @@ class Gateway:
         self._archive = Archive(settings.archive, self.happenings, settings.key) if settings.archive else None
         self._asked = -_BETWEEN_REQUESTS
         self._heard = time.monotonic()
+        self._stopping = False  # slots that wait for a fuller message are sent then
         self._last_time = -(2**63)
         self._link = Link(
             connection,
@@ -184,7 +185,10 @@ class Gateway:
         )
 
     async def _send_the_rest(self) -> None:
+        self._stopping = True
         self._take(self._slots.finish())
+        if self.encoder is None and not self._waiting:
+            return
         self._link.wake()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._link.emptied(), _LAST_WORDS)
@@ -321,7 +325,7 @@ class Gateway:
             self.figures.count("keyframes_total", self.encoder.n_keyframes - keyframes)
             if message is not None:
                 return message
-        return None
+        return self.encoder.flush() if self._stopping and self.encoder is not None else None
 
 
 def _named(sensors: list[str]) -> str:
