@@ -3,11 +3,11 @@
 import numpy as np
 
 from hrpursuit.compression.chunks.tabular import QUICK, ColumnSettings, TableSettings
-from hrpursuit.compression.files.layout import Cursor
 from hrpursuit.compression.kernels.compiled import as_table
 from hrpursuit.compression.kernels.regression import WEIGHT_BITS, learn_change, new_regression
 from hrpursuit.compression.kernels.table_features import filtered, learn_filter
 from hrpursuit.compression.kernels.table_state import new_table
+from hrpursuit.compression.layout import Cursor
 
 
 def test_a_large_feature_does_not_spoil_the_others():
