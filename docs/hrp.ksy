@@ -18,6 +18,9 @@ instances:
   is_frame:
     value: (blocks[0].content.as<header>.body.flags & 1) == 1
     doc: Whether the table is a DataFrame. All headers of a file say the same.
+  has_texts:
+    value: (blocks[0].content.as<header>.body.flags & 2) == 2
+    doc: Whether it has columns of texts.
 enums:
   block_kind:
     0: header
@@ -90,7 +93,7 @@ types:
         type: packed
         size: len_description.value
         if: (flags & 1) == 1
-        doc: Names, kind of labels, attributes.
+        doc: Names, kind of labels, attributes, time zones and categories of columns.
       - id: len_shared
         type: varint
       - id: shared
@@ -165,6 +168,14 @@ types:
         size: len_labels.value
         if: _root.is_frame
         doc: Empty if they count on from the header's start and step.
+      - id: len_texts
+        type: varint
+        if: _root.has_texts
+      - id: texts
+        type: packed
+        size: len_texts.value
+        if: _root.has_texts
+        doc: The texts that numbers in columns of texts stand for.
       - id: payload
         size-eos: true
     instances:

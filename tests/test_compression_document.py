@@ -29,7 +29,9 @@ def test_the_code_runs(tmp_path, monkeypatch, capsys):
     assert all(0.005 < share <= 0.01 for name, share in shares.items() if name != "valve")
     assert shares["valve"] == 0
     assert printed[8] == "744 ±2 4"
-    assert printed[13:] == ["30 rows", "20 rows"]
+    assert printed[13:15] == ["30 rows", "20 rows"]
+    assert 0 < float(printed[15]) <= 0.05 + 1e-12  # from Zarr
+    assert len(printed) == 16
     assert names["both"].shape == names["table"].shape
     assert np.nanmax(np.abs((names["both"] - names["table"]).to_numpy())) <= 2
     assert list(names["two"].columns) == ["s07", "s03"]

@@ -19,7 +19,7 @@ from hrpursuit.metrics import dictionary_error
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
-SHARED = {"cases", "common", "results", "size_tables"}  # what benchmarks import
+SHARED = {"cases", "common", "live_channel", "results", "size_tables"}  # what benchmarks import
 BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
 
 
@@ -49,7 +49,8 @@ def test_readme_names_commands_and_pictures_that_exist():
         assert (ROOT / target).exists(), target
 
 
-PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "denoising", "rows", "plots"}
+PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "denoising", "live", "rows", "plots"}
+PUBLIC |= {"compression.zarr", "compression.numcodecs"}
 
 
 @pytest.mark.parametrize("path", [*EXAMPLES, README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)

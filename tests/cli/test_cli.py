@@ -370,7 +370,7 @@ class TestErrors:
 
     def test_unknown_kind(self):
         (self.folder / "x.txt").write_text("1 2")
-        self.fails(self.fit("x.txt"), ".csv, .npy, .parquet", "'.txt'")
+        self.fails(self.fit("x.txt"), ".npy, .parquet", "'.txt'")
 
     @pytest.mark.parametrize("suffix", [".npy", ".parquet"])
     def test_cut_short(self, suffix):

@@ -9,15 +9,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import polars
 import pytest
 from numpy.testing import assert_array_equal
 from pandas.testing import assert_frame_equal
 
 from hrpursuit.cli.main import run
-from hrpursuit.cli.tables import read_table, write_table
 from hrpursuit.compression import Decoder, compress, decompress
 from hrpursuit.datasets import make_sensor_network
 from hrpursuit.metrics import masked_rmse
+from hrpursuit.tables.files import read_table, write_table
 
 COMMAND = [sys.executable, "-c", "from hrpursuit.cli import main; main()"]
 READINGS = make_sensor_network(300, 8, random_state=0, as_frame=True).tz_localize("UTC").rename_axis("time")
@@ -458,10 +459,10 @@ class TestPipes:
         assert b"Broken pipe" not in done.stderr
 
     def test_bad_text_gives_nothing(self, folder):
-        done = self.shell("printf 'a\\nword\\n' | hrpursuit compress - -o - --lossless")
+        done = self.shell("printf 'a\\n1\\nword\\n' | hrpursuit compress - -o - --lossless")
         assert done.returncode == 1
         assert done.stdout == b""
-        assert b"standard input: column 'a' holds 'word' in row 1" in done.stderr
+        assert b"standard input: column 'a' holds 'word' in row 2" in done.stderr
 
 
 class TestErrors:
@@ -487,9 +488,9 @@ class TestErrors:
             ("", "x.csv is empty"),
             ("a,b\n", "x.csv is empty: it has no rows"),
             ("a,b\n1,2\n3\n", "x.csv: line 3 has 1 cells"),
-            ("a,b\n1,word\n", "column 'b' holds 'word' in row 1, not a number"),
+            ("a,b\n1,2\n1,word\n", "column 'b' holds 'word' in row 2, not a number"),
             ("time\n2017-10-01\n", "no column of readings"),
-            ("a\nword\n", "not a number"),
+            ("a\n1\nword\n", "not a number"),
         ],
     )
     def test_bad_tables(self, text, words):
@@ -500,9 +501,16 @@ class TestErrors:
     def test_absent_and_of_another_kind(self):
         self.fails("compress", "absent.csv", "-o", "r.hrp", "--lossless", words="absent.csv does not exist")
         self.fails("decompress", "absent.hrp", "-o", "r.csv", words="absent.hrp")
-        self.fails("compress", "readings.txt", "-o", "r.hrp", "--lossless", words="ends in .csv, .parquet or .npy")
+        self.fails(
+            "compress",
+            "readings.txt",
+            "-o",
+            "r.hrp",
+            "--lossless",
+            words="ends in .csv, .csv.gz, .csv.zst, .parquet, .arrow, .feather, .ipc or .npy",
+        )
         self.fails("compress", "readings.csv", "-o", "r.zip", "--lossless", words="ends in .hrp; got '.zip'")
-        self.fails("decompress", "readings.csv", "-o", "r.hrp", words="ends in .csv, .parquet or .npy; got '.hrp'")
+        self.fails("decompress", "readings.csv", "-o", "r.hrp", words="or .npy; got '.hrp'")
         self.fails("decompress", "readings.csv", "-o", "r.csv", words="readings.csv: not a compressed table")
         self.fails("inspect", "readings.csv", words="not a compressed table")
         self.fails("verify", "readings.csv", words="not a compressed table")
@@ -573,3 +581,105 @@ def test_a_range_without_rows_is_an_empty_table(tmp_path):
         assert run(["decompress", str(tmp_path / "r.hrp"), "-o", str(out), "--from", "2030-01-01"]) == 0
         assert out.exists()
     assert len(pd.read_csv(tmp_path / "none.csv")) == 0
+
+
+class TestWherePeopleKeepTables:
+    """Options that say how a table is read, and what of it comes back."""
+
+    @pytest.fixture(autouse=True)
+    def _set(self, folder, capsys):
+        self.folder, self.capsys = folder, capsys
+
+    def round_trip(self, text, *options, decode=(), name="x.csv"):
+        (self.folder / name).write_bytes(text if isinstance(text, bytes) else text.encode())
+        report = json.loads(told(self.capsys, "compress", name, "-o", "x.hrp", *options, "--json"))
+        assert command("decompress", "x.hrp", "-o", "y.csv", *decode) == 0
+        return (self.folder / "y.csv").read_bytes().decode(), report
+
+    @pytest.mark.parametrize("stream", [[], ["--stream"]])
+    def test_texts_and_truth_values(self, stream):
+        text = "time,level,state,on\n2020-01-01,1.5,run,true\n2020-01-02,,stop,\n2020-01-03,2.5,,false\n"
+        again, report = self.round_trip(text, "--lossless", *stream)
+        assert (again, report["is_same_text"]) == (text, True)
+        assert command("verify", "x.hrp", "--against", "x.csv") == 0
+        assert command("inspect", "x.hrp", "--against", "x.csv") == 0
+        (self.folder / "z.csv").write_text(text.replace("stop", "gone"))
+        out = told(self.capsys, "verify", "x.hrp", "--against", "z.csv", code=1)
+        assert "1 readings differ, and the file is to be lossless" in out
+        again, report = self.round_trip(text, "--max-error", "1", *stream)
+        assert report["is_same_text"] is None
+        assert [line.split(",")[2:] for line in again.splitlines()] == [
+            line.split(",")[2:] for line in text.splitlines()
+        ]
+
+    def test_the_text_is_kept(self):
+        text = "\ufefftime,a;b,c\r\n2020-01-01,1.50,1e400\r\n2020-01-02,1.25,NA\r\n2020-01-03,1.5,007"
+        again, report = self.round_trip(text, "--lossless")
+        assert (again, report["is_same_text"]) == (text, True)
+        again, _ = self.round_trip(text, "--lossless", decode=["--columns", "c"])
+        assert again == "\ufefftime,c\r\n2020-01-01,1e400\r\n2020-01-02,NA\r\n2020-01-03,007"
+
+    def test_text_that_is_not_kept_is_told(self):
+        (self.folder / "x.csv").write_text('a,b\n"1",2\n3,4\n')
+        assert command("compress", "x.csv", "-o", "x.hrp", "--lossless") == 0
+        error = self.capsys.readouterr().err
+        assert "note: every number is kept, but not the text of x.csv: line 2: '\"1\",2' becomes '1,2'" in error
+
+    def test_a_boolean_column_with_gaps(self):
+        """It broke CSV output and --against."""
+        table = pd.DataFrame({"a": [1.5, 2.5, 3.5], "on": pd.array([True, None, False], dtype="boolean")})
+        table.to_parquet("x.parquet")
+        assert command("compress", "x.parquet", "-o", "x.hrp", "--lossless") == 0
+        assert command("verify", "x.hrp", "--against", "x.parquet") == 0
+        assert command("decompress", "x.hrp", "-o", "x.csv") == 0
+        assert (self.folder / "x.csv").read_text() == "a,on\n1.5,True\n2.5,\n3.5,False\n"
+        assert command("decompress", "x.hrp", "-o", "y.parquet") == 0
+        assert_frame_equal(pd.read_parquet("y.parquet"), table)
+        assert command("decompress", "x.hrp", "-o", "x.npy") == 1
+        assert "a .npy file holds numbers of one type; column 'on' is boolean" in self.capsys.readouterr().err
+        assert not (self.folder / "x.npy").exists()
+
+    def test_options(self):
+        text = '# logger 7\nt;"x;y";note;b\n1;1.234,5;hello;2\n2;2.000,5;bye;3\n'
+        options = ["--comment", "#", "--thousands", ".", "--drop-column", "note", "--lossless"]
+        again, _ = self.round_trip(text, *options)
+        assert again == 't;"x;y";b\n1;1.234,5;2\n2;2.000,5;3\n'
+        again, _ = self.round_trip("id,a\n007,1\n008,2\n", "--text-column", "id", "--lossless")
+        assert again == "id,a\n007,1\n008,2\n"
+        long = "time,sensor,value\n2020-01-01,s1,1.5\n2020-01-01,s2,2.0\n2020-01-02,s1,3.5\n"
+        again, _ = self.round_trip(long, "--long", "time,sensor,value", "--lossless")
+        assert again == "time,s1,s2\n2020-01-01,1.5,2.0\n2020-01-02,3.5,\n"
+        assert command("verify", "x.hrp", "--against", "x.csv", "--long", "time,sensor,value") == 0
+        assert command("compress", "x.csv", "-o", "x.hrp", "--lossless", "--long", "time,value") == 2
+
+    @pytest.mark.parametrize("suffix", [".csv.gz", ".csv.zst", ".feather", ".arrow"])
+    def test_other_files(self, suffix):
+        table = READINGS.copy()
+        table["state"] = pd.Categorical(["on", "off", None] * 100)
+        write_table(f"x{suffix}", table)
+        assert command("compress", f"x{suffix}", "-o", "x.hrp", "--lossless", "--stream") == 0
+        assert command("verify", "x.hrp", "--against", f"x{suffix}") == 0
+        assert command("decompress", "x.hrp", "-o", f"y{suffix}") == 0
+        assert_frame_equal(read_table(f"y{suffix}"), read_table(f"x{suffix}"))
+
+    def test_what_polars_compressed(self):
+        frame = polars.DataFrame({"a": [1.5, None], "s": ["x", "y"]})
+        (self.folder / "x.hrp").write_bytes(compress(frame, lossless=True))
+        assert command("decompress", "x.hrp", "-o", "y.csv") == 0
+        assert (self.folder / "y.csv").read_text() == "a,s\n1.5,x\n,y\n"
+        assert command("decompress", "x.hrp", "-o", "y.parquet", "--columns", "s") == 0
+        assert polars.read_parquet("y.parquet").to_dict(as_series=False) == {"s": ["x", "y"]}
+
+
+def test_options_of_a_fit(folder, capsys):
+    numbers = np.random.default_rng(0).normal(0, 9, (120, 3)).round(2)
+    rows = [f"{i};{';'.join(f'{x:.2f}'.replace('.', ',') for x in row)};word" for i, row in enumerate(numbers)]
+    (folder / "x.csv").write_text("% comment\nt;a;b;c;note\n" + "\n".join(rows) + "\n")
+    options = ["--comment", "%", "--drop-column", "note"]
+    told(capsys, "fit", "x.csv", "-o", "m.npz", "--seed", 0, *options)
+    told(capsys, "encode", "x.csv", "-m", "m.npz", "-o", "c.npy", *options)
+    assert np.load("c.npy").shape == (120, 3)
+    long = "".join(f"{i},{name},{x}\n" for i, row in enumerate(numbers) for name, x in zip("abc", row, strict=True))
+    (folder / "long.csv").write_text("t,sensor,value\n" + long)
+    told(capsys, "encode", "long.csv", "-m", "m.npz", "-o", "d.npy", "--long", "t,sensor,value")
+    assert_array_equal(np.load("c.npy"), np.load("d.npy"))

@@ -30,6 +30,7 @@ function found(hrp) {
         nRows: Math.floor(body.numRows),
         isPlain: body.isPlain,
         labels: body.labels ? Buffer.from(body.labels).toString("hex") : "",
+        texts: body.texts ? Buffer.from(body.texts.data).toString("hex") : "",
         payload: Buffer.from(body.payload).toString("hex"),
         checksum: content.checksum,
       };

@@ -61,6 +61,7 @@ def files():
     yield compress(table, max_error=[0.5, 0, 0.25])
     yield compress(np.zeros((2, 300)), max_error=[0.5, 0.25] * 150)
     yield b"".join(flushed) + encoder.finish()
+    yield compress(frame.assign(b=[f"text {i % 3}" for i in range(300)]), lossless=True, chunk_rows=100)
     yield compress(frame[:10], lossless=True) + compress(frame[10:], max_error=3, chunk_rows=9)
 
 

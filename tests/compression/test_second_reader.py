@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hrpursuit.cli.csv_text import Style
 from hrpursuit.compression import Decoder, Encoder, compress, decompress
 from hrpursuit.compression.checking import Payload
 from hrpursuit.compression.chunks import verbatim
 from hrpursuit.compression.tables.columns import take_apart
+from hrpursuit.tables.csv_style import Style
 
 from .second_reader import annotated, members, read_file
 

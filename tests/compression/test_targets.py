@@ -185,9 +185,9 @@ class TestShareOfTheRange:
                 "is_on": [True, False, True, True],
             }
         )
-        assert bounds_of(table, relative_error=0.1) == [2.0, 3e-7, 10.0, 0.0, 0.0, 0.07, 0.1]
+        assert bounds_of(table, relative_error=0.1) == [2.0, 3e-7, 10.0, 0.0, 0.0, 0.07, 0.0]
         assert bounds_of(table, relative_error={"kelvin": 0.01, None: "lossless"}) == [0.2, 0, 0, 0, 0, 0, 0]
-        assert bounds_of(table, relative_error=0.1, lossless=["c*"]) == [2.0, 3e-7, 0.0, 0.0, 0.0, 0.07, 0.1]
+        assert bounds_of(table, relative_error=0.1, lossless=["c*"]) == [2.0, 3e-7, 0.0, 0.0, 0.0, 0.07, 0.0]
 
     def test_bounds_are_rounded_down_in_decimals(self):
         table = np.array([[0.0, 0.0, 0.0], [0.7, 12.3456, 1 / 3]])

@@ -14,6 +14,7 @@ ESTIMATORS = [
     HRP(n_nonzero_coefs=1, dictionary="complete", random_state=0),
     MiniBatchHRP(random_state=0),
     MiniBatchHRP(dictionary="complete", random_state=0),
+    MiniBatchHRP(fit_intercept=True, dictionary="complete", random_state=0),
     MiniBatchHRP(n_nonzero_coefs=1, random_state=0),
     MiniBatchHRP(n_nonzero_coefs=1, dictionary="complete", random_state=0),
 ]

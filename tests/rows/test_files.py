@@ -391,7 +391,7 @@ class TestBadInput:
     def test_unknown_kinds_and_places(self, tmp_path):
         self.refused(tmp_path / "x.npy", "x.npy does not exist")
         (tmp_path / "x.mat").write_bytes(b"")
-        self.refused(tmp_path / "x.mat", r"expected a name that ends in .csv, .npy.*got '.mat'")
+        self.refused(tmp_path / "x.mat", r"expected a name that ends in .csv, .csv.gz.*.npy.*got '.mat'")
         np.savez(tmp_path / "x.npz", a=X)
         (tmp_path / "x.npz").rename(tmp_path / "y.npy")
         self.refused(tmp_path / "y.npy", "archive of several arrays")

@@ -81,7 +81,7 @@ class TestANewKindOfSource:
         np.savetxt(tmp_path / "x.readings", X)
         assert_allclose(everything(open_rows(str(tmp_path / "x.readings"))), X)
         (tmp_path / "x.mat").touch()
-        with pytest.raises(ValueError, match=r"ends in .readings, .csv, .npy.*; got '.mat'"):
+        with pytest.raises(ValueError, match=r"ends in .readings, .csv, .csv.gz.*; got '.mat'"):
             open_rows(tmp_path / "x.mat")
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from hrpursuit.compression import Target
 from hrpursuit.compression.encoding.decimals import allowance
+from hrpursuit.tables import as_frame
 
 _SLACK = 1 + 1e-9  # of an RMSE, which depends on the order of its sums
 
@@ -87,7 +88,7 @@ def _ratio(error: float, size: float) -> float:
 def agreement(tables: Iterable[Any], decoded: Iterable[Any], name: str, n_columns: int) -> Agreement:
     """Compare the pieces of a table with those of another, whatever their lengths."""
     found: Agreement | None = None
-    for one, other in _in_step(iter(tables), iter(decoded), name):
+    for one, other in _in_step(map(as_frame, tables), map(as_frame, decoded), name):
         if found is None:
             names = _names(one)
             if one.shape[1] != n_columns or (hasattr(other, "columns") and names != _names(other)):
@@ -108,6 +109,9 @@ def _add(found: Agreement, one: Any, other: Any) -> None:
             found.n_other_labels += len(one)
     found.n_rows += len(one)
     for j, (x, y) in enumerate(zip(_columns(one), _columns(other), strict=True)):
+        if x.dtype == object or y.dtype == object:
+            _add_others(found, j, x, y)
+            continue
         wide, back = x.astype(np.float64), y.astype(np.float64)
         observed, kept = ~np.isnan(wide), ~np.isnan(back)
         both = observed & kept
@@ -126,9 +130,27 @@ def _add(found: Agreement, one: Any, other: Any) -> None:
             found.largest_errors[j] = found.squared_errors[j] = np.inf
 
 
+def _add_others(found: Agreement, j: int, x: np.ndarray, y: np.ndarray) -> None:
+    """Texts, categories and times: they are the same, or are not."""
+    observed, kept = ([one is not None for one in column.tolist()] for column in (x, y))
+    found.n_observed[j] += sum(observed)
+    found.n_other_gaps[j] += sum(a != b for a, b in zip(observed, kept, strict=True))
+    both = np.array(observed, bool) & np.array(kept, bool)
+    found.n_different[j] += sum(bool(a != b) for a, b in zip(x[both], y[both], strict=True))
+
+
 def _columns(table: Any) -> Iterator[np.ndarray[Any, Any]]:
+    """Numbers, with NaN in gaps; everything else as objects, with None."""
     for j in range(table.shape[1]):
-        yield table.iloc[:, j].to_numpy() if hasattr(table, "iloc") else table[:, j]
+        column = table.iloc[:, j] if hasattr(table, "iloc") else table[:, j]
+        kind = str(column.dtype)
+        if kind.lower().rstrip("0123456789") in ("bool", "boolean", "int", "uint", "float"):
+            is_plain = isinstance(column.dtype, np.dtype)
+            yield np.asarray(column) if is_plain else column.to_numpy(np.float64, na_value=np.nan)
+        else:
+            values = np.array(column.astype(object), dtype=object)
+            values[np.asarray(column.isna())] = None
+            yield values
 
 
 def _names(table: Any) -> list[str]:

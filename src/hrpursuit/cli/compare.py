@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -43,9 +44,7 @@ def compare(
     methods: str,
     n_nonzero: int | None,
     columns: str,
-    quantity: str | None,
-    index_column: str | None,
-    no_index: bool,
+    reading: dict[str, Any],
     header: Header,
     dataset: str | None,
     seed: int,
@@ -71,9 +70,7 @@ def compare(
     rows, index = open_samples(
         data,
         columns=columns,
-        quantity=quantity,
-        index_column=index_column,
-        no_index=no_index,
+        reading=reading,
         header=header,
         dataset=dataset,
     )

@@ -9,12 +9,15 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import BOUNDS, HRP, SHARES, Share, chosen_index, jobs_option, table_options
+from hrpursuit.cli.options import BOUNDS, HRP, SHARES, Share, jobs_option, table_options, text_option
 from hrpursuit.cli.report import json_option, print_json, print_table
-from hrpursuit.cli.tables import DASH, TableFile, check_output, opened, output_file
 from hrpursuit.compression import Decoder, Encoder
 from hrpursuit.compression import compress as compress_table
 from hrpursuit.progress import Bars
+from hrpursuit.tables import as_frame
+from hrpursuit.tables.csv_check import TextComparison
+from hrpursuit.tables.csv_reader import CSVTable
+from hrpursuit.tables.files import DASH, TableFile, check_output, opened, output_file
 
 _PARAMETERS = {"--rmse": "relative_rmse", "--max-error": "max_error", "--relative-error": "relative_error",
                "--n-nonzero": "n_nonzero_coefs", "--lossless": "lossless"}  # fmt: skip
@@ -48,6 +51,7 @@ _ROWS_AT_ONCE = 1000  # of a stream, for the bar to move
 @click.option("--chunk-rows", type=click.IntRange(1, 65536),
               help="Rows that are decoded together; if not given, as many as have a million readings.")  # fmt: skip
 @click.option("--stream", is_flag=True, help="Chunk by chunk with little memory, whatever the size of DATA.")
+@text_option
 @jobs_option
 @table_options
 @json_option
@@ -65,15 +69,15 @@ def compress(
     chunk_rows: int | None,
     stream: bool,
     jobs: int,
-    quantity: str | None,
-    index_column: str | None,
-    no_index: bool,
+    texts: tuple[str, ...],
+    reading: dict[str, Any],
     as_json: bool,
 ) -> None:
     """Compress DATA, one moment per row and one sensor per column, to exactly one target.
 
-    DATA is .csv, .parquet or .npy; - is standard input (CSV). An empty cell, NA and NaN are gaps, and stay. The first
-    column is the index if it holds ISO 8601 time stamps, or growing whole numbers and is named like time (hour, date,
+    DATA is .csv (.csv.gz, .csv.zst), .parquet, .arrow (.feather, .ipc) or .npy; - is standard input (CSV). An empty
+    cell, NA and NaN are gaps, and stay. Columns of texts and of true and false are kept without loss. The first column
+    is the index if it holds ISO 8601 time stamps, or growing whole numbers and is named like time (hour, date,
     ...). Of the Airly layout (UTC time, 171_pm25, ...) one quantity is taken.
 
     Tables that take more than 512 MiB are handled chunk by chunk; --rmse then holds in every chunk, and
@@ -88,7 +92,7 @@ def compress(
     settings: dict[str, Any] = {**target, "effort": effort, "basis": basis, "chunk_rows": chunk_rows, "n_jobs": jobs}
     start = time.perf_counter()
     with (
-        opened(data, quantity=quantity, index=chosen_index(index_column, no_index)) as table,
+        opened(data, **reading, texts=texts, keep_text=lossless) as table,
         output_file(out) as temporary,
         Bars(not as_json, stop_if_interrupted) as bars,
     ):
@@ -101,9 +105,14 @@ def compress(
                 temporary.write_bytes(compress_table(whole, **settings, progress=lambda n_done, _: show(n_done)))
             pieces = iter([whole])
         seconds = time.perf_counter() - start
-        found = _measured(pieces, temporary, table.name, bars, jobs)
+        is_all = isinstance(table, CSVTable) and not table.is_part and not reading["comment"]
+        path = table.path if lossless and is_all and isinstance(table, CSVTable) else None
+        found, difference = _measured(pieces, temporary, table.name, bars, path, jobs)
         n_bytes = {"in": table.n_bytes, "out": temporary.stat().st_size}
-    _tell(found, n_bytes, seconds, out, target, as_json)
+    if difference is not None:
+        click.echo(f"note: every number is kept, but not the text of {table.name}: {difference}", err=True)
+    is_same_text = difference is None if path is not None else None
+    _tell(found, n_bytes, seconds, out, target, is_same_text, as_json)
 
 
 def _target(asked: dict[str, Any], lossless_columns: tuple[str, ...]) -> dict[str, Any]:
@@ -129,25 +138,42 @@ def _stream(table: TableFile, temporary: Path, settings: dict[str, Any], bars: B
         file.write(encoder.finish())
 
 
-def _measured(pieces: Any, compressed: Path, name: str, bars: Bars, jobs: int) -> Agreement:
-    """Decode what was written and compare it: the figures are of the file, not of the intention."""
+def _measured(
+    pieces: Any, compressed: Path, name: str, bars: Bars, text: Path | None, jobs: int
+) -> tuple[Agreement, str | None]:
+    """Decode what was written and compare it: the figures are of the file, not of the intention. With the path of a
+    text also whether it would be written again as it was; if not, where.
+    """
     with (
         Decoder(compressed, limit=None, n_jobs=jobs) as decoder,
         bars.rows("decode and compare", decoder.n_rows) as show,
     ):
+        names = None if decoder.columns is None else [str(column) for column in decoder.columns]
+        again = None if text is None else TextComparison(text, names, decoder.attrs, decoder.n_columns)
 
         def counted() -> Any:
             n_done = 0
-            for chunk in decoder:
+            for chunk in map(as_frame, decoder):
                 n_done += len(chunk)
                 show(n_done)
+                if again is not None:
+                    again.add(chunk)
                 yield chunk
 
-        return agreement(pieces, counted(), name, decoder.n_columns)
+        found = agreement(pieces, counted(), name, decoder.n_columns)
+        if again is not None:
+            again.finish()
+        return found, None if again is None else again.difference
 
 
 def _tell(
-    found: Agreement, n_bytes: dict[str, int], seconds: float, out: Path, target: dict[str, Any], as_json: bool
+    found: Agreement,
+    n_bytes: dict[str, int],
+    seconds: float,
+    out: Path,
+    target: dict[str, Any],
+    is_same_text: bool | None,
+    as_json: bool,
 ) -> None:
     to_pipe = str(out) == DASH  # then standard output is the file
     n_cells = max(1, found.n_rows * len(found.names))
@@ -162,6 +188,7 @@ def _tell(
         "rmse": found.rmse,
         "max_error": found.largest_error,
         "seconds": seconds,
+        "is_same_text": is_same_text,
     }
     if as_json:
         print_json({"compressed": str(out)} | report, err=to_pipe)

@@ -11,19 +11,22 @@ import click
 import numpy as np
 
 from hrpursuit import HRP, MiniBatchHRP, baselines
-from hrpursuit.cli.binary_tables import ParquetTable
-from hrpursuit.cli.csv_table import CSVTable
-from hrpursuit.cli.options import chosen_index
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.estimators.base import DictionaryEstimator
 from hrpursuit.rows import ArrayRows, Source, StreamedRows, open_rows
+from hrpursuit.rows.csv import SUFFIXES as CSV
 from hrpursuit.rows.csv import Header
 from hrpursuit.rows.on_cluster import open_on_cluster
 from hrpursuit.rows.optional import needed
-from hrpursuit.rows.source import repacked
+from hrpursuit.rows.source import DataError, repacked
+from hrpursuit.tables.arrow_files import ARROW, ArrowTable
+from hrpursuit.tables.csv_reader import CSVTable
+from hrpursuit.tables.files import TableFile, opened
+from hrpursuit.tables.reading import Reading
 
 _COPIES = 10  # of the table that a fit with gaps holds at the most: filled, codes, residual and what they need
 KINDS = ".npy, .csv, .parquet, .h5, .hdf5 or .zarr"
+_TEXT_OPTIONS = ("comment", "thousands", "long")  # which only the reader of tables knows
 
 
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -40,25 +43,34 @@ def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class _Readings(Source):
-    """The numbers of a CSV file whose columns cannot be chosen by name."""
+    """The numbers of a table as `hrpursuit.tables` reads it."""
 
     n_samples = None
     dtype = np.dtype(np.float64)
 
-    def __init__(self, table: CSVTable) -> None:
-        self._table, self.name, self.n_features = table, table.name, len(table.columns)
+    def __init__(self, table: TableFile, columns: list[str], has_names: bool) -> None:
+        self._table, self.name, self.n_features = table, table.name, len(columns)
+        self.feature_names = columns if has_names else None
 
     def pieces(self, n_rows: int) -> Iterator[Array]:
-        return repacked(map(np.asarray, self._table.pieces()), n_rows, self.n_features, self.dtype)
+        numbers = (_numbers(piece, self.name) for piece in self._table.pieces())
+        return repacked(numbers, n_rows, self.n_features, self.dtype)
+
+
+def _numbers(piece: Any, name: str) -> Array:
+    if not hasattr(piece, "iloc"):
+        return np.asarray(piece)
+    try:
+        return piece.to_numpy(np.float64, na_value=np.nan)
+    except (ValueError, TypeError) as error:
+        raise DataError(f"{name}: a column holds no numbers; leave it out with --drop-column ({error}).") from error
 
 
 def open_samples(
     data: Path,
     *,
+    reading: dict[str, Any],
     columns: str = "",
-    quantity: str | None = None,
-    index_column: str | None = None,
-    no_index: bool = False,
     header: Header = "auto",
     dataset: str | None = None,
     on_cluster: bool = False,
@@ -66,16 +78,24 @@ def open_samples(
     """Rows of a file, to be read in blocks, without its index; and the name of the index, empty where it has none.
 
     The index, and the quantity of the Airly layout, are recognised as `hrpursuit compress` does, unless `columns` are
-    named.
+    named. `reading` has the other options of that command.
     """
     read = open_on_cluster if on_cluster else open_rows
-    index = chosen_index(index_column, no_index)
     chosen = [name.strip() for name in columns.split(",") if name.strip()]
-    if chosen and (quantity is not None or index is not True):
+    if chosen and any(reading[name] for name in ("quantity", "drop", "long", *_TEXT_OPTIONS)):
+        raise click.UsageError(
+            "--columns names all that is read: leave out --quantity, --drop-column, --long, --comment and --thousands."
+        )
+    if chosen and reading["index"] is not True:
         raise click.UsageError("--columns names all that is read: leave out --quantity, --index-column and --no-index.")
-    table = None if chosen else _table(data, quantity, index, header)
-    if table is None and not chosen and (quantity is not None or index_column is not None):
-        raise ValueError(f"{data} has no column names: no quantity and no index can be chosen.")
+    if any(reading[name] for name in _TEXT_OPTIONS):
+        if on_cluster:
+            raise ValueError("a cluster reads files as they are: --comment, --thousands and --long are not for it.")
+        return _as_table(data, {**reading, "header": header})
+    table = None if chosen else _table(data, Reading(**reading, header=header))
+    is_asked = reading["quantity"] is not None or reading["drop"] or isinstance(reading["index"], str)
+    if table is None and not chosen and is_asked:
+        raise ValueError(f"{data} has no column names: no quantity and no index can be chosen, and none left out.")
     if table is None:
         return read(data, columns=chosen, dataset=dataset, header=header), None
     features = table.fields
@@ -90,17 +110,32 @@ def open_samples(
     if isinstance(table, CSVTable) and (table.layout.is_bare or set(table.columns) > set(features)):
         if on_cluster:
             raise ValueError(f"{data} has an index and no column names; a cluster needs names to leave it out.")
-        return StreamedRows(_Readings(table)), left_out
+        return StreamedRows(_Readings(table, table.columns, False)), left_out
     return read(data, columns=table.columns, dataset=dataset, header=header), left_out
 
 
-def _table(data: Path, quantity: str | None, index: str | bool, header: Header) -> CSVTable | ParquetTable | None:
+def is_plain(reading: dict[str, Any]) -> bool:
+    """Whether nothing is asked for."""
+    return Reading(**reading) == Reading()
+
+
+def _as_table(data: Path, options: dict[str, Any]) -> tuple[Rows, str | None]:
+    with opened(data, **options) as table:
+        if isinstance(table, CSVTable):
+            return StreamedRows(_Readings(table, table.columns, table.layout.has_names)), table.index
+        columns = [str(name) for name in table.read()]
+        return StreamedRows(_Readings(table, columns, True)), options["long"][0]
+
+
+def _table(data: Path, reading: Reading) -> CSVTable | ArrowTable | None:
     """What the columns of a table are; of a folder of Parquet files those of the first."""
-    if data.suffix.lower() == ".csv" and data.is_file():
-        return CSVTable(data, name=str(data), quantity=quantity, index=index, header=header)
+    if data.name.lower().endswith(CSV) and data.is_file():
+        return CSVTable(data, name=str(data), reading=reading)
+    if data.suffix.lower() in ARROW and data.is_file():
+        return ArrowTable(data, name=str(data), reading=reading, suffix=data.suffix.lower())
     files = sorted(data.rglob("*.parquet")) if data.is_dir() else [data] if data.suffix.lower() == ".parquet" else []
     first = next((file for file in files if file.is_file() and not file.name.startswith((".", "_"))), None)
-    return None if first is None else ParquetTable(first, name=str(data), quantity=quantity, index=index)
+    return None if first is None else ArrowTable(first, name=str(data), reading=reading, suffix=".parquet")
 
 
 def load_any(path: Path) -> DictionaryEstimator:

@@ -7,13 +7,14 @@ from typing import Any
 
 import click
 
-from hrpursuit.cli.csv_text import style_of_columns
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.options import TABLES, jobs_option, limit_option, told_of
 from hrpursuit.cli.report import json_option, print_json
-from hrpursuit.cli.tables import DASH, as_file, check_output, write_table
 from hrpursuit.compression import Decoder
 from hrpursuit.progress import Bars
+from hrpursuit.tables import as_frame
+from hrpursuit.tables.csv_style import style_of_part
+from hrpursuit.tables.files import DASH, as_file, check_output, write_table
 
 
 @click.command()
@@ -44,7 +45,7 @@ def decompress(
     """Write the table that COMPRESSED holds; - is standard input.
 
     With --from and --to only the chunks that hold these rows are decoded. A .npy file gets the readings without names
-    and index.
+    and index, if they are numbers of one type.
     """
     check_output(out, compressed)
     with (
@@ -59,7 +60,8 @@ def decompress(
             tables: Any = _counted(decoder, columns, bars)
         else:
             tables = decoder.read(_label(start, decoder), _label(stop, decoder), columns=columns)
-        n_rows = write_table(out, tables, attrs=style_of_columns(decoder.attrs, places))
+        all_rows = start is None and stop is None and not decoder.damage
+        n_rows = write_table(out, tables, attrs=style_of_part(decoder.attrs, places, all_rows))
         report: dict[str, Any] = {
             "table": str(out),
             "n_rows": n_rows,
@@ -80,7 +82,7 @@ def _counted(decoder: Decoder, columns: list[str | int] | None, bars: Bars) -> I
     n_done = 0
     places = None if columns is None else decoder.places_of(columns)
     with bars.rows("decompress", decoder.n_rows) as show:
-        for chunk in decoder:
+        for chunk in map(as_frame, decoder):
             n_done += len(chunk)
             show(n_done)
             yield chunk if places is None else chunk.iloc[:, places] if hasattr(chunk, "iloc") else chunk[:, places]

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
-from hrpursuit.cli.data import KINDS, load_any, reading_options
+from hrpursuit.cli.data import KINDS, is_plain, load_any, open_samples, reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
+from hrpursuit.cli.options import table_options
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.rounding import zero_levels
@@ -32,9 +34,18 @@ _PROBE_ROWS = 10  # a feature: enough to see how the data is rounded
     help="From `hrpursuit fit`, or saved by an estimator.",
 )
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Codes: {KINDS}.")
+@table_options
 @reading_options
 @json_option
-def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str | None, as_json: bool) -> None:
+def encode(
+    data: Path,
+    model_path: Path,
+    out: Path,
+    reading: dict[str, Any],
+    header: Header,
+    dataset: str | None,
+    as_json: bool,
+) -> None:
     """Write the codes of DATA in the dictionary of a model, block by block; files may be larger than memory.
 
     Rows may have gaps (empty cells, NaN) if the model is one of HRP.
@@ -42,7 +53,10 @@ def encode(data: Path, model_path: Path, out: Path, header: Header, dataset: str
     check_suffix(out)
     check_writable(out, data, model_path)
     model = load_any(model_path)
-    rows = matching_rows(model, data, dataset=dataset, header=header)
+    if is_plain(reading):
+        rows = matching_rows(model, data, dataset=dataset, header=header)
+    else:
+        rows = matching_rows(model, open_samples(data, reading=reading, header=header, dataset=dataset)[0])
     probe = rows.sample(_PROBE_ROWS * rows.n_features, seed=0)
     has_gaps = bool(np.isnan(probe).any())
     level = zero_levels(np.where(np.isnan(probe), 0, probe))[0].floor

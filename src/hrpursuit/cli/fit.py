@@ -4,7 +4,7 @@ import time
 import warnings
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import click
 import numpy as np
@@ -61,9 +61,7 @@ def fit(
     data: Path,
     out: Path,
     columns: str,
-    quantity: str | None,
-    index_column: str | None,
-    no_index: bool,
+    reading: dict[str, Any],
     header: Header,
     dataset: str | None,
     scheduler: str | None,
@@ -93,9 +91,7 @@ def fit(
         rows, index = open_samples(
             data,
             columns=columns,
-            quantity=quantity,
-            index_column=index_column,
-            no_index=no_index,
+            reading=reading,
             header=header,
             dataset=dataset,
             on_cluster=scheduler is not None,

@@ -8,10 +8,10 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import chosen_index, limit_option, table_options, told_of
+from hrpursuit.cli.options import limit_option, table_options, text_option, told_of
 from hrpursuit.cli.report import json_option, print_json, print_table
-from hrpursuit.cli.tables import as_file, opened
 from hrpursuit.compression import Decoder, Description, Target, describe
+from hrpursuit.tables.files import as_file, opened
 
 _BAR = 24  # characters of the longest
 
@@ -19,15 +19,15 @@ _BAR = 24  # characters of the longest
 @click.command()
 @click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--against", type=click.Path(path_type=Path), help="The readings it was made of: error by sensor.")
+@text_option
 @table_options
 @limit_option
 @json_option
 def inspect(
     compressed: Path,
     against: Path | None,
-    quantity: str | None,
-    index_column: str | None,
-    no_index: bool,
+    texts: tuple[str, ...],
+    reading: dict[str, Any],
     limit: int | None,
     as_json: bool,
 ) -> None:
@@ -38,8 +38,7 @@ def inspect(
         names, target = [str(name) for name in description.columns], description.target
         facts = _facts(description)
         if against is not None:
-            index = chosen_index(index_column, no_index)
-            with opened(against, quantity=quantity, index=index) as table, Decoder(file, limit=limit) as decoder:
+            with opened(against, **reading, texts=texts) as table, Decoder(file, limit=limit) as decoder:
                 found = agreement(table.pieces(), _stoppable(decoder), table.name, decoder.n_columns)
     parts = {name: n_bytes for name, n_bytes in description.parts.items() if n_bytes}
     if as_json:

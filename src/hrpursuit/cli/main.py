@@ -28,6 +28,7 @@ COMMANDS = {
     "inspect": ("inspect", "Show what a compressed file holds and where its bytes are."),
     "verify": ("verify", "Check a compressed file, every chunk of it."),
     "report": ("report_page", "Compress readings at several targets and draw a page of it."),
+    "live": ("live", "Send readings live over MQTT: gateway, controller, demo."),
     "denoise": ("denoise", "Remove noise from images."),
     "compare": ("compare", "Fit every installed method to your data."),
     "reproduce": ("reproduce", "Compute the figures and tables of the paper."),

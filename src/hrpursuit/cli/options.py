@@ -1,5 +1,7 @@
 """What the commands that read and write compressed tables share."""
 
+import csv
+import functools
 import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -8,9 +10,9 @@ from typing import Any
 
 import click
 
-from hrpursuit.cli.tables import DASH, SUFFIXES
 from hrpursuit.compression import DamagedFile, LimitExceeded, UnsupportedVersion
 from hrpursuit.compression.parameters import read_bounds
+from hrpursuit.tables.files import DASH, SUFFIXES
 
 HRP = ".hrp"
 _UNITS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}  # powers of two
@@ -115,9 +117,41 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
         click.option("--no-index", is_flag=True, help="No column is the index: the first holds readings as well."),
         click.option("--index-column", metavar="NAME", help="The column that is the index, if it is not recognised."),
         click.option("--quantity", help="Take the columns whose name ends in this, as pm25 in 171_pm25."),
-    ):
+        click.option("--drop-column", "drop", metavar="NAME", multiple=True,
+                     help="Leave this column out; a pattern such as 'note*' names several. May be repeated."),
+        click.option("--comment", metavar="MARK", default="",
+                     help="Lines of a CSV file that begin with this are left out."),
+        click.option("--thousands", metavar="MARK", default="",
+                     help="Mark between thousands in a CSV file; of , and . the other one is the decimal point."),
+        click.option("--long", metavar="TIME,SENSOR,VALUE",
+                     help="These three columns hold one reading per row: they are made a table with one row per time "
+                          "and one column per sensor."),
+    ):  # fmt: skip
         command = option(command)
-    return command
+
+    @functools.wraps(command)
+    def with_reading(*args: Any, index_column: str | None, no_index: bool, long: str | None, **options: Any) -> Any:
+        reading = {name: options.pop(name) for name in ("quantity", "drop", "comment", "thousands")}
+        reading |= {"index": chosen_index(index_column, no_index), "long": long_columns(long)}
+        return command(*args, reading=reading, **options)
+
+    return with_reading
+
+
+def text_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """For commands that keep texts."""
+    return click.option("--text-column", "texts", metavar="NAME", multiple=True,
+                        help="Of this column of a CSV file the cells are kept as texts, even if they are numbers. May "
+                             "be repeated.")(command)  # fmt: skip
+
+
+def long_columns(text: str | None) -> tuple[str, ...] | None:
+    if text is None:
+        return None
+    columns = tuple(name.strip() for name in next(csv.reader([text])))
+    if len(columns) != 3 or len(set(columns)) != 3 or not all(columns):
+        raise click.UsageError(f"--long takes the names of three columns, time,sensor,value; got {text!r}.")
+    return columns
 
 
 def chosen_index(index_column: str | None, no_index: bool) -> str | bool:

@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.tables import check_output, read_table
+from hrpursuit.cli.options import table_options
 from hrpursuit.progress import Bars
 from hrpursuit.reports import methods, read_targets, study_table, write_page
 from hrpursuit.rows.optional import needed
+from hrpursuit.tables.files import check_output, read_table
 
 
 @click.command()
@@ -21,14 +22,14 @@ from hrpursuit.rows.optional import needed
               help="Stops of the slider, with commas: 5% is a relative RMSE, 2 a bound on every error in the unit of "
                    "the readings, or lossless. By default lossless, three bounds and 2 to 10%. With semicolons "
                    "if one has bounds by column: 'flow=1e-6,*=1; 5%'.")  # fmt: skip
-@click.option("--quantity", help="Take the columns whose name ends in this, as pm25 of 171_pm25.")
+@table_options
 @click.option("--title", help="Heading of the page; the name of the file by default.")
 @click.option("--methods", "names", default="all", show_default=True,
               help=f"Compare with these, with commas: {', '.join(methods.known())}; all that are installed, or "
                    "none.")  # fmt: skip
 @click.option("--no-rivals", is_flag=True, help="Compare with the other codings of hrpursuit only, which is quicker.")
 def report(
-    data: Path, out: Path, targets: str, quantity: str | None, title: str | None, names: str, no_rivals: bool
+    data: Path, out: Path, targets: str, reading: dict[str, Any], title: str | None, names: str, no_rivals: bool
 ) -> None:
     """Compress the readings in DATA at several targets and write a page to look at: OUT.
 
@@ -44,7 +45,7 @@ def report(
         needed(package, "Reports", "report")  # before the work, not after
     asked = read_targets(targets) if targets else None
     chosen = methods.choose(names, rivals=not no_rivals)
-    table = read_table(data, quantity=quantity)
+    table = read_table(data, **reading)
     with Bars() as bars:
 
         def watch(steps: Iterable[Any], total: int) -> Iterator[Any]:

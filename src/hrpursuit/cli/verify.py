@@ -7,25 +7,25 @@ import click
 
 from hrpursuit.cli.agreement import Agreement, agreement
 from hrpursuit.cli.interrupt import stop_if_interrupted
-from hrpursuit.cli.options import chosen_index, limit_option, table_options, told_of
+from hrpursuit.cli.options import limit_option, table_options, text_option, told_of
 from hrpursuit.cli.report import json_option, print_json, print_table
-from hrpursuit.cli.tables import as_file, opened
 from hrpursuit.compression import Decoder
 from hrpursuit.progress import Bars
+from hrpursuit.tables.files import as_file, opened
 
 
 @click.command()
 @click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--against", type=click.Path(path_type=Path), help="The readings it was made of: is the target kept?")
+@text_option
 @table_options
 @limit_option
 @json_option
 def verify(
     compressed: Path,
     against: Path | None,
-    quantity: str | None,
-    index_column: str | None,
-    no_index: bool,
+    texts: tuple[str, ...],
+    reading: dict[str, Any],
     limit: int | None,
     as_json: bool,
 ) -> int:
@@ -47,8 +47,7 @@ def verify(
         faults = list(decoder.damage)
         target = decoder.target
         if against is not None and not faults:
-            index = chosen_index(index_column, no_index)
-            with opened(against, quantity=quantity, index=index) as table, Decoder(file, limit=limit) as again:
+            with opened(against, **reading, texts=texts) as table, Decoder(file, limit=limit) as again:
                 found = agreement(table.pieces(), iter(again), table.name, again.n_columns)
             faults += found.faults(target)
         _tell(compressed, decoder, n_rows, faults, found, against, as_json)

@@ -15,6 +15,7 @@ from hrpursuit.compression.jobs import n_threads
 from hrpursuit.compression.parameters import Amounts, check_settings, request_target
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.tables.columns import take_apart
+from hrpursuit.compression.tables.texts import numbers_alone
 
 
 def compress(
@@ -38,9 +39,10 @@ def compress(
 
     Parameters
     ----------
-    table : array-like or DataFrame of shape (n_rows, n_columns)
+    table : array-like, or DataFrame of pandas or polars, or table of Arrow, of shape (n_rows, n_columns)
         One time per row, one sensor per column: bool, whole numbers or floats up to 64 bits. NaN is a gap, and stays
-        one. Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well.
+        one. Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well, and
+        columns of texts, categories and times. Those and truth values are lossless, whatever the target.
     relative_rmse : float, default=None
         Relative RMSE over all readings of the columns that are not lossless, gaps and infinities not counted, as a
         fraction: 0.05 is 5%. Columns with small readings may be lost in it; a LostColumnsWarning
@@ -97,26 +99,31 @@ def compress(
     )
     chunk_rows, n_jobs = check_settings(effort, basis, chunk_rows), n_threads(n_jobs)
     parts = take_apart(table)
-    target = request.target(parts.schema.columns, parts.columns)
+    target = request.target(parts.schema.columns, parts.columns, parts.schema.exact)
     coder = ChunkCoder(target, effort=effort, basis=basis)
     is_empty = not parts.columns or not parts.n_rows  # nothing for the coder to do
+    numbers = parts.columns if is_empty else numbers_alone(parts.columns, parts.schema.kinds)
     writer = Writer.beginning(
         parts.schema,
         target,
         fitting_chunk_rows(chunk_rows, len(parts.columns)),
-        b"" if is_empty else coder.prepare(parts.columns, parts.schema.limits),
+        b"" if is_empty else coder.prepare(numbers, parts.schema.limits),
     )
     chunks = list(split_rows(parts, writer.header.chunk_rows))
+    listed = [b""] * len(chunks)
     if is_empty:
         payloads = [Payload(b"")] * len(chunks)
     else:
-        columns = [chunk.columns for chunk in chunks]
+        columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
         coded = coder.encode_all(columns, progress, n_jobs)
-        errors = ColumnErrors(parts.columns) if target.kind == "relative_rmse" else None
+        errors = ColumnErrors(numbers) if target.kind == "relative_rmse" else None
         payloads = checked(ChunkReader(writer.header), target, parts.schema.limits, columns, coded, errors, n_jobs)
         if errors is not None:
             errors.warn(target.amount, parts.schema.columns)
-    body = [writer.chunk(chunk, one.data, one.is_plain) for chunk, one in zip(chunks, payloads, strict=True)]
+    body = [
+        writer.chunk(chunk, one.data, one.is_plain, texts)
+        for chunk, one, texts in zip(chunks, payloads, listed, strict=True)
+    ]
     return b"".join([writer.start, *body, writer.end()])
 
 
@@ -139,8 +146,8 @@ def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT, 
 
     Returns
     -------
-    table : ndarray or DataFrame
-        Whatever was compressed.
+    table : ndarray, or DataFrame of pandas or polars, or table of Arrow
+        Whatever was compressed; a DataFrame of pandas, with a warning, where the library is not installed.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"decompress takes bytes; got {type(data).__name__}. For a path or a file use Decoder.")

@@ -116,17 +116,24 @@ class FrameDecoder:
                     room.take(self.n_bytes_of(frame, labels) + self._schema.n_bytes)
                     yield self.reader_of(member.header), frame, labels
 
-        for frame, labels, columns in self.columns(labelled(), n_jobs):
+        for frame, labels, columns in self.columns(labelled(), budget, n_jobs):
             yield built(self._schema, columns, labels, frame.n_rows)
 
-    def columns(self, frames: Iterator[LabelledFrame], n_jobs: int) -> Iterator[tuple[Frame, Labels, list[np.ndarray]]]:
-        """The columns of all frames that are not damaged, in order."""
+    def columns(
+        self, frames: Iterator[LabelledFrame], budget: "Budget | None", n_jobs: int
+    ) -> Iterator[tuple[Frame, Labels, list[np.ndarray]]]:
+        """The columns of all frames that are not damaged, in order; the budget counts their texts as well."""
         for frame, labels, found in in_order(_decoded, frames, n_jobs):
             self.n_decoded += 1
             if isinstance(found, DamagedFile):
                 self.leave_out(found)
+                continue
+            try:
+                columns = self._schema.with_texts(found, frame.texts, (budget or Budget(self._limit)).take)
+            except DamagedFile as error:
+                self.leave_out(error)
             else:
-                yield frame, labels, found
+                yield frame, labels, columns
 
     @contextmanager
     def leaving_out(self) -> Iterator[None]:

@@ -37,7 +37,7 @@ class Request:
         """Raise ValueError if a column is not there, or nothing is said about one."""
         self._amounts(names)
 
-    def target(self, names: Sequence[Name], columns: Sequence[np.ndarray]) -> Target:
+    def target(self, names: Sequence[Name], columns: Sequence[np.ndarray], exact: Sequence[int] = ()) -> Target:
         """The target for these columns; shares of a range become bounds.
 
         Parameters
@@ -46,12 +46,14 @@ class Request:
             Names of the columns; numbers for an array.
         columns : sequence of arrays
             The rows that are known when the file is begun.
+        exact : sequence of int, default=()
+            Places of columns that are lossless, whatever is asked for the others.
 
         Returns
         -------
         target : Target
         """
-        amounts = self._amounts(names)
+        amounts = self._amounts(names, exact)
         if self.parameter == "relative_error":
             bounds = [_share_of_range(column, share) for column, share in zip(columns, amounts, strict=True)]
             return Target.of_columns("max_error", bounds)
@@ -59,7 +61,7 @@ class Request:
             return Target(self.parameter, self.amount)
         return Target.of_columns(self.parameter, amounts)
 
-    def _amounts(self, names: Sequence[Name]) -> list[Any]:
+    def _amounts(self, names: Sequence[Name], exact: Sequence[int] = ()) -> list[Any]:
         """One amount per column, 0 where nothing may be lost."""
         amounts: list[Any] = [None] * len(names)
         if not names:
@@ -70,14 +72,16 @@ class Request:
                 amounts[place] = 0.0
         if isinstance(self.amount, dict):
             self._fill_in(amounts, lookup)
-            return amounts
+            return _with_zeros(amounts, exact)
         each = self.amount if isinstance(self.amount, tuple) else (self.amount,) * len(names)
         if len(each) != len(names):
             raise ValueError(
                 f"{self.parameter} has {len(each)} entries for {len(names)} columns; give one per column, or a mapping "
                 "from columns to numbers."
             )
-        return [given if amount is None else amount for amount, given in zip(amounts, each, strict=True)]
+        return _with_zeros(
+            [given if amount is None else amount for amount, given in zip(amounts, each, strict=True)], exact
+        )
 
     def _fill_in(self, amounts: list[Any], lookup: Lookup) -> None:
         """Columns by their names, then by the first pattern that fits, then the default."""
@@ -179,6 +183,12 @@ def _found(lookup: Lookup, key: Any, parameter: str) -> list[int]:
     if not places:
         raise lookup.missing(key, parameter)
     return places
+
+
+def _with_zeros(amounts: list[Any], places: Sequence[int]) -> list[Any]:
+    for place in places:
+        amounts[place] = 0.0
+    return amounts
 
 
 def _by_column(parameter: str, value: Any, check: Callable[..., float]) -> Any:

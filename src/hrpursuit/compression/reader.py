@@ -281,7 +281,7 @@ class Decoder:
                         yield self._decoder.reader_of(member.header), frame, here
 
         blocks, labels, n_rows = [], [], 0
-        for _, here, block in self._decoder.columns(frames(), self._n_jobs):
+        for _, here, block in self._decoder.columns(frames(), budget, self._n_jobs):
             keep = bounds.mask(here)
             if places is not None:
                 block = [block[place] for place in places]
@@ -324,7 +324,8 @@ class Decoder:
         frame = self._frame(self.chunks[place], member)
         mode, parts = self._decoder.reader_of(member.header).parts(frame)
         parts["names and index"] = parts.get("names and index", 0) + len(frame.labels)
-        parts["checksums and index"] = frame.n_bytes - len(frame.payload) - len(frame.labels)
+        parts["texts"] = len(frame.texts)
+        parts["checksums and index"] = frame.n_bytes - len(frame.payload) - len(frame.labels) - len(frame.texts)
         return mode, parts
 
     def places_of(self, columns: Sequence[str | int]) -> list[int]:

@@ -260,23 +260,26 @@ class Encoder:
             raise
 
     def _encode(self, chunks: list[Table], chunk_rows: int) -> bytes:
+        columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
         start = b""
         if self._writer is None:
-            self._begin(chunks[0], chunk_rows)
+            self._begin(chunks[0], columns[0], chunk_rows)
             assert self._writer is not None
             start = self._writer.start
-        payloads = self._checked(chunks) if chunks[0].columns else [Payload(b"")] * len(chunks)
+        payloads = self._checked(chunks[0].schema, columns) if columns[0] else [Payload(b"")] * len(chunks)
         write = self._writer.chunk
         return start + b"".join(
-            [write(chunk, one.data, one.is_plain) for chunk, one in zip(chunks, payloads, strict=True)]
+            [
+                write(chunk, one.data, one.is_plain, texts)
+                for chunk, one, texts in zip(chunks, payloads, listed, strict=True)
+            ]
         )
 
-    def _checked(self, chunks: list[Table]) -> list[Payload]:
+    def _checked(self, schema: Schema, columns: list[list[np.ndarray]]) -> list[Payload]:
         """The readings of chunks as bytes that were decoded. Columns that the RMSE leaves in error are named once."""
         assert self._coder is not None
         assert self._reader is not None
-        reader, target, schema = self._reader, self._coder.target, chunks[0].schema
-        columns = [chunk.columns for chunk in chunks]
+        reader, target = self._reader, self._coder.target
         coded = self._coder.encode_each(columns, self._n_jobs)
         if target.kind != "relative_rmse":
             return checked(reader, target, schema.limits, columns, coded, n_jobs=self._n_jobs)
@@ -287,17 +290,17 @@ class Encoder:
             self._warned |= errors.warn(target.amount, schema.columns, but=self._warned)
         return payloads
 
-    def _begin(self, chunk: Table, chunk_rows: int) -> None:
-        """Choose by the first chunk what is the same for all."""
-        self.target = self._target_for(chunk.schema, chunk.columns)
+    def _begin(self, chunk: Table, columns: list[np.ndarray], chunk_rows: int) -> None:
+        """Choose by the first chunk, whose texts are numbers in `columns`, what is the same for all."""
+        self.target = self._target_for(chunk.schema, columns)
         self._coder = ChunkCoder(self.target, effort=self._effort, basis=self._basis)
-        shared = self._coder.prepare(chunk.columns, chunk.schema.limits) if chunk.columns else b""
+        shared = self._coder.prepare(columns, chunk.schema.limits) if columns else b""
         self._writer = self._writer_for(chunk, self.target, chunk_rows, shared)
         self._reader = ChunkReader(self._writer.header)
 
     def _target_for(self, schema: Schema, columns: list[np.ndarray]) -> Target:
         if self._request is not None:
-            return self._request.target(schema.columns, columns)
+            return self._request.target(schema.columns, columns, schema.exact)
         assert self._ending is not None
         return self._ending.member.header.target
 

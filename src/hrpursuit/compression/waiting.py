@@ -77,6 +77,11 @@ def fitted(table: Table, schema: Schema, n_before: int) -> Table:
             raise ValueError(
                 f"column {name!r} was {first} in the first rows and is {kind} now; convert it: astype({first!r})."
             )
+        if here.categories.get(place) != schema.categories.get(place):
+            raise ValueError(
+                f"column {schema.columns[place]!r} has other categories than in the first rows; give all of them from "
+                "the beginning: cat.set_categories."
+            )
         columns.append(column.astype(first) if kind != first else column)
     return Table(schema, columns, _fitted_labels(table, schema, n_before), table.n_rows)
 

@@ -55,7 +55,10 @@ class Readings:
 def take_apart(table: Any) -> Readings:
     """Numbers, names and times of a DataFrame or a 2-D array; a clear error for what is neither."""
     names = [str(name) for name in getattr(table, "columns", [])]
-    values = np.asarray(table, dtype=np.float64)
+    for name, kind in getattr(table, "dtypes", {}).items():
+        if str(kind).lower().strip("u").rstrip("0123456789") not in ("bool", "boolean", "int", "float"):
+            raise ValueError(f"a report is about numbers; column {name!r} is {kind}: leave it out with --drop-column.")
+    values = table.to_numpy(np.float64, na_value=np.nan) if names else np.asarray(table, dtype=np.float64)
     if values.ndim != 2 or 0 in values.shape:
         raise ValueError(
             f"a report needs a table with at least one row and one column of readings; got shape {values.shape}."

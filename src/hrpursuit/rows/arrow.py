@@ -1,12 +1,13 @@
 """Tables of Arrow in memory, and its datasets: files of any kind that it reads, anywhere."""
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 from hrpursuit.core.protocols import Array
 from hrpursuit.rows.columns import arrow_float_type, arrow_to_array, choose_columns
 from hrpursuit.rows.optional import is_a, needed
-from hrpursuit.rows.source import Opener, Source, repacked
+from hrpursuit.rows.source import DataError, Opener, Source, file_opener, repacked
 
 _BATCH = 1 << 14  # rows read at once
 
@@ -45,4 +46,18 @@ class DatasetSource(Source):
             yield arrow_to_array(batch, self.dtype)
 
 
+class ArrowFileSource(DatasetSource):
+    """The rows of an Arrow file (IPC, feather)."""
+
+    def __init__(self, path: Path, columns: Sequence[str] | None = None) -> None:
+        pa, datasets = (needed(name, "Arrow files", "files") for name in ("pyarrow", "pyarrow.dataset"))
+        self.name = str(path)
+        try:
+            dataset = datasets.dataset(str(path), format="ipc")
+        except (pa.ArrowException, OSError) as error:
+            raise DataError(f"{path} cannot be read: it is damaged, cut short or no Arrow file ({error}).") from error
+        super().__init__(dataset, columns)
+
+
 OPENER = Opener(lambda data: is_a(data, "pyarrow.dataset", "Dataset"), DatasetSource)
+FILE_OPENER = file_opener(ArrowFileSource, ".arrow", ".feather", ".ipc")

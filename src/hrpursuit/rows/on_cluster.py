@@ -29,7 +29,8 @@ def open_on_cluster(
     if isinstance(source, ParquetSource):
         frame = frames.read_parquet([str(file) for file in source.files], columns=source.columns)
         return DaskRows(frame, name=str(path))
-    assert isinstance(source, CSVSource)
+    if not isinstance(source, CSVSource) or path.suffix.lower() != ".csv":
+        raise ValueError(f"{path}: a cluster reads .npy, .csv, .parquet, .h5, .hdf5 and .zarr; unpack or convert it.")
     frame = _read_csv(frames, source)
     return DaskRows(frame if source.feature_names is not None else frame.to_dask_array(), name=str(path))
 

@@ -26,12 +26,13 @@ def open_rows(
     Parameters
     ----------
     data : path, array, table or anything else that `OPENERS` lists
-        A path is a file by its suffix: `.npy`, `.csv`, `.parquet` (or a folder of Parquet files), `.h5` or `.hdf5`,
-        `.zarr`. Other data outside memory: memory maps, h5py.Dataset, zarr.Array, Dask arrays and DataFrames, polars
-        LazyFrames, pyarrow Datasets, and functions without arguments that give the blocks, arrays or tables, anew for
-        every pass. All of these are read in every pass, in blocks, ahead of the computation: they may be larger than
-        memory. In memory: arrays, and tables of pandas, polars and Arrow. One sample per row; float32 stays float32,
-        all other numbers become float64; masked, null and NA are missing values, which are NaN.
+        A path is a file by its suffix: `.npy`, `.csv` (`.csv.gz` and `.csv.zst` too), `.parquet` (or a folder of
+        Parquet files), `.arrow`, `.feather` or `.ipc`, `.h5` or `.hdf5`, `.zarr`. Other data outside memory: memory
+        maps, h5py.Dataset, zarr.Array, Dask arrays and DataFrames, polars LazyFrames, pyarrow Datasets, and functions
+        without arguments that give the blocks, arrays or tables, anew for every pass. All of these are read in every
+        pass, in blocks, ahead of the computation: they may be larger than memory. In memory: arrays, and tables of
+        pandas, polars and Arrow. One sample per row; float32 stays float32, all other numbers become float64; masked,
+        null and NA are missing values, which are NaN.
     columns : sequence of str or None, default=None
         Columns to use, by name; None uses all.
     dataset : str or None, default=None
@@ -126,6 +127,7 @@ OPENERS = [
     Opener(_is_iterator, _refuse_iterator),
     Opener(_is_list_of_paths, _refuse_list_of_paths),
     csv.OPENER,
+    arrow.FILE_OPENER,
     *raw.OPENERS,
     *parquet.OPENERS,
     *chunked.OPENERS,

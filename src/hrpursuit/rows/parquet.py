@@ -10,7 +10,12 @@ from hrpursuit.rows.optional import needed
 from hrpursuit.rows.source import Opener, Source, file_opener, is_path, repacked
 
 _BATCH = 1 << 14  # rows decoded at once: its columns stay in cache while they are put side by side
-_INDEX = "__index_level_"  # how pandas names an index that has no name
+UNNAMED = "__index_level_"  # how pandas names an index that has no name
+
+
+def open_parquet(path: Path) -> Any:
+    """One file, to be read in batches; what Arrow raises at a bad one is left to the caller."""
+    return needed("pyarrow.parquet", "Parquet files", "files").ParquetFile(path, pre_buffer=False)
 
 
 class ParquetSource(Source):
@@ -29,7 +34,7 @@ class ParquetSource(Source):
         if not self.files:
             raise ValueError(f"{path} is empty: the folder holds no .parquet file.")
         first = self._schema(self.files[0])
-        names = [column for column in first.names if not column.startswith(_INDEX)]
+        names = [column for column in first.names if not column.startswith(UNNAMED)]
         self.columns = choose_columns(names, columns, self.name)
         self.feature_names = self.columns
         self.n_features = len(self.columns)
@@ -67,7 +72,7 @@ class ParquetSource(Source):
 
     def _batches(self, n_rows: int) -> Iterator[Array]:
         for path in self.files:
-            with self._parquet.ParquetFile(path, pre_buffer=False) as file:
+            with open_parquet(path) as file:
                 for batch in file.iter_batches(min(n_rows, _BATCH), columns=self.columns, use_threads=False):
                     yield arrow_to_array(batch.select(self.columns), self.dtype)
 

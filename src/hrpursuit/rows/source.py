@@ -85,7 +85,7 @@ def is_path(data: Any) -> bool:
 
 def file_opener(open_file: Callable[..., Source], *suffixes: str) -> Opener:
     """For files whose names end like this."""
-    return Opener(lambda data: is_path(data) and Path(data).suffix.lower() in suffixes, open_file, suffixes)
+    return Opener(lambda data: is_path(data) and Path(data).name.lower().endswith(suffixes), open_file, suffixes)
 
 
 class RangeSource(Source):

@@ -12,7 +12,10 @@ from .verbatim import read_verbatim
 
 NUMPY = ["bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"]
 NULLABLE = ["boolean", "Int8", "Int16", "Int32", "Int64", "UInt8", "UInt16", "UInt32", "UInt64", "Float32", "Float64"]
+TEXTS = ["object", "str", "string"]
+TIMES = [f"{kind}64[{unit}]" for kind in ("datetime", "timedelta") for unit in ("s", "ms", "us", "ns")]
 TYPES = dict(enumerate([*NUMPY, "float16", "float32", "float64"])) | {32 + i: kind for i, kind in enumerate(NULLABLE)}
+TYPES |= {64 + i: kind for i, kind in enumerate([*TEXTS, "category", *TIMES])}
 TARGETS = ["lossless", "relative_rmse", "max_error", "n_nonzero_coefs"]
 NAMES = ["range", "object", "str", "string", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16", "uint8"]
 LABELS = {1: "range", 2: "integer", 3: "float", 4: "text", 5: "datetime", 6: "timedelta"}
@@ -141,6 +144,8 @@ class Header:
     zone: str = ""
     frequency: str = ""
     attrs: dict = field(default_factory=dict)
+    zones: dict = field(default_factory=dict)  # of columns of time stamps, by place
+    categories: dict = field(default_factory=dict)  # labels, and whether their order means something, by place
 
 
 @dataclass
@@ -152,6 +157,7 @@ class Chunk:
     offset: int
     n_bytes: int
     has_tabled_labels: bool
+    texts: list
 
     @property
     def n_rows(self):
@@ -213,6 +219,7 @@ def _check_sum(source, data, start, header):
 def _check_joins(first, other):
     assert (first.is_frame, first.types, first.names) == (other.is_frame, other.types, other.names)
     assert (first.labels_type, first.zone) == (other.labels_type, other.zone)
+    assert (first.zones, first.categories) == (other.zones, other.categories)
     assert first.labels == other.labels or {first.labels, other.labels} == {"range", "integer"}
 
 
@@ -224,8 +231,9 @@ def _counted_before(first, header, n_before):
 def read_header(body, n_bytes, crc):
     version = body.byte("version {}")
     assert version == 1
-    flags = body.byte("flags: a DataFrame" if body.data[body.at] else "flags: an array")
-    assert flags <= 1
+    meanings = ["an array", "a DataFrame", "", "a DataFrame with texts"]
+    flags = body.byte(f"flags: {meanings[body.data[body.at]]}")
+    assert flags in (0, 1, 3)
     target = body.section("target")
     chunk_rows, n = body.varint("at most {} rows in a chunk"), body.varint("{} columns")
     types = []
@@ -233,6 +241,7 @@ def read_header(body, n_bytes, crc):
         code = body.byte(f"type {TYPES[body.data[body.at] & 127]}")
         count = max(n, 1) - len(types) if code & 128 else body.varint("of {} columns")
         types += [TYPES[code & 127]] * count
+    assert bool(flags & 2) == any(kind in TEXTS for kind in types)
     header = Header(version, bool(flags), read_target(target, n), chunk_rows, types[:n], types[0], b"", n_bytes, crc)
     if flags:
         read_description(body.section("description").packed(), header, n)
@@ -268,6 +277,25 @@ def read_description(source, header, n):
         while len(header.names) < n:
             header.names += read_group(source)
         assert len(header.names) == n
+    read_label_kind(source, header)
+    header.attrs = json.loads(source.text("attrs: {}") or "{}")
+    for place, kind in enumerate(header.types):
+        if kind == "category":
+            like = Header(1, True, (), 0, [], "", b"", 0, 0)
+            read_label_kind(source, like)
+            number = source.varint("categories, coded: {}")
+            data = source.section("categories")
+            if data.left:
+                labels, _ = read_labels(data, like, number >> 1)
+            else:
+                labels = [_wrapped(like.start + i * like.step) for i in range(number >> 1)]
+            header.categories[place] = (like.labels, like.labels_type, labels, bool(number & 1))
+        elif kind.startswith("datetime"):
+            header.zones[place] = source.text("time zone of a column {!r}")
+    assert not source.left
+
+
+def read_label_kind(source, header):
     code = source.byte(f"labels: {LABELS[source.data[source.at] & 7]}")
     header.labels = LABELS[code & 7]
     header.labels_type = LABEL_TYPES[header.labels][code >> 3 & 7]
@@ -276,8 +304,6 @@ def read_description(source, header, n):
         header.start, header.step = source.scaled("start {}"), source.scaled("step {}")
     header.zone = source.text("time zone {}") if code & 64 else ""
     header.frequency = source.text("frequency {}") if code & 128 else ""
-    header.attrs = json.loads(source.text("attrs: {}") or "{}")
-    assert not source.left
 
 
 def read_group(source):
@@ -308,7 +334,15 @@ def read_chunk(body, header, counted_before, offset):
         labels, is_tabled = read_labels(data, header, n_rows)
     else:
         labels = [_wrapped(header.start + i * header.step) for i in places]
-    return Chunk(first_row, bool(is_plain), labels, body.rest("payload"), offset, 0, is_tabled)
+    texts = []
+    if any(kind in TEXTS for kind in header.types):
+        source = body.section("texts").packed()
+        for kind in header.types:
+            count = source.varint("{} texts of a column") if kind in TEXTS else 0
+            lengths = [source.varint("length of a text {}") for _ in range(count)]
+            texts.append([source.take(n, "a text").decode("utf-8", "surrogatepass") for n in lengths])
+        assert not source.left
+    return Chunk(first_row, bool(is_plain), labels, body.rest("payload"), offset, 0, is_tabled, texts)
 
 
 def _wrapped(number):

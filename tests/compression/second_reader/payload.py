@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .container import members
+from .container import TEXTS, members
 from .network import read_group
 from .sparse import read_basis
 from .table_part import read_table
@@ -16,10 +16,11 @@ class File(NamedTuple):
     columns: list
     labels: list
     met: set
+    texts: dict  # by place of a column of texts or categories; None where one is missing
 
 
 def read_file(data):
-    columns, labels, met = None, [], set()
+    columns, labels, met, texts = None, [], set(), {}
     for member in members(data):
         types = [coded_type(name) for name in member.header.types]
         columns = [[] for _ in types] if columns is None else columns
@@ -32,10 +33,17 @@ def read_file(data):
                 decoded, modes = read_payload(source, chunk.n_rows, types, groups) if types else ([], set())
             met |= modes | ({"labels by the coder of tables"} if chunk.has_tabled_labels else set())
             labels += chunk.labels
-            for column, more in zip(columns, decoded, strict=True):
+            for place, (column, more) in enumerate(zip(columns, decoded, strict=True)):
                 column += more
+                if place in member.header.categories:
+                    listed = member.header.categories[place][2]
+                elif member.header.types[place] in TEXTS:
+                    listed = chunk.texts[place]
+                else:
+                    continue
+                texts.setdefault(place, []).extend(listed[number - 1] if number else None for number in more)
     packed = [b"".join(bits.to_bytes(t.size, "little") for bits in c) for t, c in zip(types, columns, strict=True)]
-    return File(packed, labels, met)
+    return File(packed, labels, met, texts)
 
 
 def _groups(source, n):

@@ -19,7 +19,12 @@ def factorize(cov, scales, factor, n):
         D[i] = max(((cov[i][i] + ridge[i]) >> shift) - told, 1)
 
 
-def read_samples(bits, seen, n, steps, scales, season, positive, grain, haste):
+def read_samples(*args):
+    return list(sample_rows(*args))
+
+
+def sample_rows(bits, seen, n, steps, scales, season, positive, grain, haste):
+    """Rows of values, one after the other; `seen` may be an iterator."""
     model = Model(bits, [65536 // (4 if haste else 8)] * (4 if haste else 8) + [3277] * 4, 80,
                   n_experts=4 if haste else 8)  # fmt: skip
     slow, fast = ([[64 * scales[k]] * 4 for k in range(n)] for _ in range(2))
@@ -32,7 +37,7 @@ def read_samples(bits, seen, n, steps, scales, season, positive, grain, haste):
     def C(j):
         return 65536 // j if j else 0
 
-    for t in range(len(seen)):
+    for t, is_seen in enumerate(seen):
         if t >= following:
             factorize(cov, scales, factor, n)
             following = t + min(32 if haste else 8, max(1, t // 16))
@@ -56,7 +61,7 @@ def read_samples(bits, seen, n, steps, scales, season, positive, grain, haste):
                 centre = ((centre + (grain >> 1)) // grain) * grain
             centre = clip(max(centre, 0) if positive else centre, -(2**16), 2**16)
             value = centre
-            if seen[t][k]:
+            if is_seen[k]:
                 act = (activity * C(k)) >> 16
                 model.experts = []
                 for e in range(4):
@@ -78,7 +83,7 @@ def read_samples(bits, seen, n, steps, scales, season, positive, grain, haste):
             x[t][k] = value
             total[k] += value
             change = value - last
-            if not seen[t][k]:
+            if not is_seen[k]:
                 left[k], innovation[k] = told, 0
                 continue
             left[k] = clip(change - past, -(2**20), 2**20)
@@ -102,4 +107,4 @@ def read_samples(bits, seen, n, steps, scales, season, positive, grain, haste):
         for i in range(n):
             for j in range(i + 1):
                 cov[i][j] += left[i] * left[j] - (cov[i][j] >> 8)
-    return x
+        yield x[t]

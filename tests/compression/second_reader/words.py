@@ -97,6 +97,10 @@ _CODED |= {f"{name}int{8 * size}": Type(name or "i", size) for name in ("", "u")
 
 
 def coded_type(name):
+    if name in ("object", "str", "string", "category"):
+        return Type("i", 4)
+    if name.startswith(("datetime64", "timedelta64")):
+        return Type("i", 8)
     return _CODED.get(name, Type("f", 8))
 
 

@@ -29,6 +29,8 @@ class Frame:
         Whether the payload is the columns bit for bit, rather than coded as the version says.
     n_bytes : int
         Size in the file, checksum included.
+    texts : bytes
+        List of the texts that the numbers in some columns stand for; nothing if there are no such columns.
     """
 
     first_row: int
@@ -37,6 +39,7 @@ class Frame:
     payload: bytes
     is_plain: bool = False
     n_bytes: int = 0
+    texts: bytes = b""
 
     @property
     def stop_row(self) -> int:
@@ -47,6 +50,8 @@ class Frame:
         body = varint(self.first_row) + varint(2 * self.n_rows + self.is_plain)
         if header.schema.is_frame:
             body += varint(len(self.labels)) + self.labels
+        if header.schema.has_texts:
+            body += varint(len(self.texts)) + self.texts
         out = b"".join([MARKER, varint(len(body) + len(self.payload)), body, self.payload])
         return out + checksum_bytes(out, header.checksum)
 
@@ -62,4 +67,5 @@ class Frame:
         if rows < 2:
             raise DamagedFile("it has no rows")
         labels = cursor.take(cursor.varint(MAX_FRAME)) if header.schema.is_frame else b""
-        return cls(first_row, rows >> 1, labels, cursor.rest(), bool(rows & 1), len(data))
+        texts = cursor.take(cursor.varint(MAX_FRAME)) if header.schema.has_texts else b""
+        return cls(first_row, rows >> 1, labels, cursor.rest(), bool(rows & 1), len(data), texts)

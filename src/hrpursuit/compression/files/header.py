@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from hrpursuit.compression.errors import DamagedFile, UnsupportedVersion, damage
 from hrpursuit.compression.layout import Cursor, varint
 from hrpursuit.compression.tables.columns import MAX_COLUMNS, MAX_DESCRIPTION, Schema
-from hrpursuit.compression.tables.dtypes import NUMPY, kinds_to_bytes, read_kinds
+from hrpursuit.compression.tables.dtypes import NUMPY, TEXT, kinds_to_bytes, read_kinds
 from hrpursuit.compression.targets import Target
 
 MAGIC = b"\x89HRP"
@@ -16,7 +16,7 @@ MAX_CHUNK_ROWS = 65536
 MAX_CELLS = 2**24
 CELLS = 2**20  # of a chunk, where nothing else is asked for: the longer, the more is learned
 MAX_HEADER = 2 * MAX_DESCRIPTION
-_IS_FRAME = 1
+_IS_FRAME, _HAS_TEXTS = 1, 2
 _MAY_BE_SKIPPED = 128  # sections of later versions from this kind on
 
 
@@ -53,7 +53,8 @@ class Header:
     def to_bytes(self) -> bytes:
         """Magic, length, body, checksum."""
         schema = self.schema
-        body = [bytes([self.version, _IS_FRAME * schema.is_frame]), self.target.to_bytes()]
+        flags = _IS_FRAME * schema.is_frame | _HAS_TEXTS * schema.has_texts
+        body = [bytes([self.version, flags]), self.target.to_bytes()]
         body += [varint(self.chunk_rows), varint(len(schema.kinds))]
         body += [kinds_to_bytes(schema.kinds or [schema.kind_if_empty])]
         body += [_section(schema.to_bytes())] * schema.is_frame
@@ -78,7 +79,7 @@ class Header:
         with damage("the header"):
             version = _checked_version(cursor.byte())
             flags = cursor.byte()
-            if flags & ~_IS_FRAME:
+            if flags & ~(_IS_FRAME | _HAS_TEXTS):
                 raise DamagedFile("the header says what cannot be")
             asked = _passed_section(cursor)
             chunk_rows, start = cursor.varint(MAX_CHUNK_ROWS), cursor.at
@@ -87,6 +88,8 @@ class Header:
             else:
                 kinds, kind_if_empty = _read_types(cursor, bool(flags & _IS_FRAME))
             types = cursor.data[start : cursor.at]
+            if bool(flags & _HAS_TEXTS) != any(kind in TEXT for kind in set(kinds)):
+                raise DamagedFile("the header says of its columns that they hold texts, or do not, and it is not so")
             if not 1 <= chunk_rows <= max(1, MAX_CELLS // max(1, len(kinds))):
                 raise DamagedFile(f"a chunk cannot have {chunk_rows} rows of {len(kinds)} columns")
             if like is not None and (asked, len(kinds)) == (like.asked, len(like.schema.kinds)):

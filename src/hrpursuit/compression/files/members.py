@@ -104,6 +104,9 @@ def _difference(first: Schema, here: Schema) -> str:
         place = next(i for i, (a, b) in enumerate(zip(first.kinds, here.kinds, strict=True)) if a != b)
         name = place if first.names is None else first.names.values[place]
         return f"the column {name!r} is {here.kinds[place]} instead of {first.kinds[place]}"
+    if first.categories != here.categories:
+        place = next(place for place, known in first.categories.items() if here.categories[place] != known)
+        return f"the column {first.columns[place]!r} has other categories"
     if not first.labels.joins(here.labels):
         return f"the index is {here.labels.in_words()} instead of {first.labels.in_words()}"
     return ""

@@ -46,12 +46,12 @@ class Writer:
     def n_chunks(self) -> int:
         return len(self._entries)
 
-    def chunk(self, table: Table, payload: bytes, is_plain: bool = False) -> bytes:
+    def chunk(self, table: Table, payload: bytes, is_plain: bool = False, texts: bytes = b"") -> bytes:
         """The next chunk."""
         kind = self.header.schema.labels
         row = self._n_before + self._next_row
         labels = b"" if table.labels is None else kind.encode(table.labels, row)
-        frame = Frame(self._next_row, table.n_rows, labels, payload, is_plain)
+        frame = Frame(self._next_row, table.n_rows, labels, payload, is_plain, texts=texts)
         data = frame.to_bytes(self.header)
         if len(data) > MAX_FRAME:
             raise ValueError(f"a chunk takes {len(data)} bytes, more than {MAX_FRAME}; give fewer chunk_rows.")

@@ -11,19 +11,25 @@ _BY_RUN, _BY_SENSOR, _BY_NEIGHBOUR, _N_SLOTS = 0, 128, 128 + 2 * _MANY, 128 + 2 
 
 
 def new_gap_model() -> tuple[Model, np.ndarray]:
-    """The model of one bit, and the chances that a row is like the one before: after one that was not, and that was."""
+    """The model of one bit, and of rows: the chances that a row is like the one before, after one that was not and
+    after one that was; whether the last row was; and how many rows are coded.
+    """
     model = new_model(_N_SLOTS, [26000] * 3, n_experts=0, limit=250, rate=15, n_bins=1)
     model.chances[0::2] = 3500 << 8
     model.chances[1::2] = 62000 << 8
-    return model, integers(2, 32768)
+    alike = integers(4)
+    alike[:2] = alike[:2] + 32768
+    return model, alike
 
 
 @compiled
 def code_gaps(coder, buffer, decoding, seen, runs, model, alike):
-    """Write `seen` (rows x sensors, 1 where there is a reading), or fill it; `runs` holds a zero for each sensor."""
+    """Write `seen` (rows x sensors, 1 where there is a reading), or fill it; `runs` holds a zero for each sensor at
+    first. Rows that are coded already are passed.
+    """
     n_rows, n_sensors = seen.shape
-    was_alike = 0
-    for t in range(n_rows):
+    was_alike = alike[2]
+    for t in range(alike[3], n_rows):
         if decoding and has_run_out(coder, buffer):
             return
         if t > 0:
@@ -61,3 +67,5 @@ def code_gaps(coder, buffer, decoding, seen, runs, model, alike):
             else:
                 runs[i] += 1
                 is_beside_change = 0
+    alike[2] = was_alike
+    alike[3] = n_rows

@@ -42,6 +42,7 @@ class Samples(NamedTuple):
     before: Any
     per_step: Any  # 2^32 over the steps
     per_count: Any  # 2^16 over 0 (which gives 0), 1, 2, ...
+    progress: Any  # rows that are coded, the row of the next factorisation, and the mean change of the row before
 
 
 def new_samples(scale: np.ndarray, steps: np.ndarray) -> Samples:
@@ -54,7 +55,7 @@ def new_samples(scale: np.ndarray, steps: np.ndarray) -> Samples:
         fast[k] = fast[k] + (int(scale[k]) << 6)
     return Samples(
         new_predictors(scale), slow, fast, integers(n), integers(n), integers(n), as_integers(_ONE // steps),
-        as_integers(per_count),
+        as_integers(per_count), as_integers(np.array([0, 2, 0])),
     )  # fmt: skip
 
 
@@ -122,14 +123,14 @@ def code_samples(
     coder, buffer, decoding, values, seen, out, state, model, steps, price, grain, keep_positive, season
 ):  # fmt: skip
     """Write the readings `values` (rows x sensors), or read them; `out` is what the decoder gets either way. Sensor k
-    has steps of `steps[k]`. With a `grain` predictions are rounded to its multiples first, so that steps which are odd
-    multiples of it meet whole numbers.
+    has steps of `steps[k]`. Rows that the state has coded already are passed. With a `grain` predictions are rounded to
+    its multiples first, so that steps which are odd multiples of it meet whole numbers.
     """
     n_rows, n = out.shape
     predictors, features = state.predictors, state.predictors.features
-    next_factor, mean_change = 2, 0
+    next_factor, mean_change = state.progress[1], state.progress[2]
     most_rows = SELDOM if len(model.experts) == N_PREDICTIONS else REFACTOR
-    for t in range(n_rows):
+    for t in range(state.progress[0], n_rows):
         if decoding and has_run_out(coder, buffer):
             return
         if t >= next_factor:
@@ -174,6 +175,9 @@ def code_samples(
             state.before[k] = state.sizes[k]
         mean_change = (changes * state.per_count[n_changes]) >> 16
         end_row(predictors)
+    state.progress[0] = n_rows
+    state.progress[1] = next_factor
+    state.progress[2] = mean_change
 
 
 @compiled

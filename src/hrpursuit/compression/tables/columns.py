@@ -2,18 +2,34 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from hrpursuit.compression.errors import damage
 from hrpursuit.compression.layout import Cursor, shorter, text, unpacked
-from hrpursuit.compression.tables.dtypes import NUMPY, check_type, coded_type, from_coded, rounded_between, to_coded
-from hrpursuit.compression.tables.labels import LabelKind, Labels, labels_of
+from hrpursuit.compression.tables.dtypes import (
+    CATEGORY,
+    NUMPY,
+    TEXT,
+    check_type,
+    coded_type,
+    from_coded,
+    is_exact,
+    is_time,
+    rounded_between,
+    to_coded,
+    with_zone,
+    zone_of,
+)
+from hrpursuit.compression.tables.labels import LabelKind, Labels, check_zone, labels_of
 from hrpursuit.compression.tables.names import Names
+from hrpursuit.compression.tables.texts import Categories, from_numbers, to_numbers
 from hrpursuit.rows.optional import needed
+from hrpursuit.tables.arrow_frames import as_frame, as_given
 
 MAX_COLUMNS = 2**20
 MAX_DESCRIPTION = 2**26
@@ -30,6 +46,7 @@ class Schema:
     names: Names | None = None
     labels: LabelKind = field(default_factory=LabelKind)
     attrs: dict[str, Any] = field(default_factory=dict)
+    categories: dict[int, Categories] = field(default_factory=dict)  # by place of the column
     kind_if_empty: str = "float64"  # an array without columns has a type all the same
     n_bytes: int = 0  # of names, labels and attributes, as they were read
 
@@ -45,7 +62,25 @@ class Schema:
     def take(self, places: Sequence[int]) -> "Schema":
         """What a table of some of the columns is, in this order."""
         names = None if self.names is None else self.names.take(places)
-        return replace(self, kinds=[self.kinds[place] for place in places], names=names)
+        categories = {i: self.categories[place] for i, place in enumerate(places) if place in self.categories}
+        return replace(self, kinds=[self.kinds[place] for place in places], names=names, categories=categories)
+
+    @cached_property
+    def has_texts(self) -> bool:
+        """Whether chunks have a list of texts."""
+        return any(kind in TEXT for kind in self.kinds)
+
+    @cached_property
+    def exact(self) -> list[int]:
+        """Places of the columns that are lossless whatever the target."""
+        return [place for place, kind in enumerate(self.kinds) if is_exact(kind)]
+
+    def with_texts(
+        self, columns: list[np.ndarray], listed: bytes, take: Callable[[int], object] = lambda n_bytes: None
+    ) -> list[np.ndarray]:
+        """Decoded columns with texts in place of their numbers; `take` is told of the memory before it is taken."""
+        known = {place: len(found.labels) for place, found in self.categories.items()}
+        return from_numbers(columns, self.kinds, known, listed, take)
 
     @property
     def coded_types(self) -> list[np.dtype]:
@@ -66,7 +101,7 @@ class Schema:
             raise ValueError(
                 f"attrs take {len(attrs)} characters as JSON, at most {MAX_ATTRS} are possible; keep less."
             )
-        data = self.names.to_bytes() + self.labels.to_bytes() + text(attrs)
+        data = self.names.to_bytes() + self.labels.to_bytes() + text(attrs) + self._types_to_bytes()
         if len(data) > MAX_DESCRIPTION:
             raise ValueError(f"names and attrs take {len(data)} bytes, at most {MAX_DESCRIPTION} are possible.")
         return shorter(data)
@@ -86,6 +121,7 @@ class Schema:
                 names.index()
             names_data = cursor.data[: cursor.at]
             labels, attrs = LabelKind.read(cursor), cursor.text()
+            kinds, categories = self._read_types(cursor)
             cursor.end()
             found = json.loads(attrs or "{}") if len(attrs) <= MAX_ATTRS else None
             if not isinstance(found, dict) or _depth(found) > MAX_DEPTH:
@@ -93,10 +129,36 @@ class Schema:
                     f"the attributes are no dictionary, have more than {MAX_ATTRS} characters, or are nested more than "
                     f"{MAX_DEPTH} times"
                 )
-        return replace(self, names=names, labels=labels, attrs=found, n_bytes=len(cursor.data)), names_data
+        read = replace(self, names=names, labels=labels, attrs=found, kinds=kinds, categories=categories)
+        return replace(read, n_bytes=len(cursor.data)), names_data
+
+    def _types_to_bytes(self) -> bytes:
+        """What there is to say about the type of a column beside its code: a time zone, or its categories."""
+        out = []
+        for place, kind in enumerate(self.kinds):
+            if kind == CATEGORY:
+                out.append(self.categories[place].to_bytes())
+            elif kind.startswith("datetime64"):
+                out.append(text(zone_of(kind)))
+        return b"".join(out)
+
+    def _read_types(self, cursor: Cursor) -> tuple[list[str], dict[int, Categories]]:
+        if not any(kind == CATEGORY or kind.startswith("datetime64") for kind in self.kinds):
+            return self.kinds, {}
+        kinds, categories, zones = list(self.kinds), {}, {""}
+        for place, kind in enumerate(kinds):
+            if kind == CATEGORY:
+                categories[place] = Categories.read(cursor)
+            elif kind.startswith("datetime64"):
+                zone = cursor.text()
+                if zone not in zones:
+                    check_zone(zone)
+                    zones.add(zone)
+                kinds[place] = with_zone(kind, zone)
+        return kinds, categories
 
     def build(self, columns: list[np.ndarray], labels: Labels, n_rows: int) -> Any:
-        """A table of these columns: an array or a DataFrame."""
+        """A table of these columns: an array, a DataFrame, or a table of polars or Arrow if it was one."""
         same = len(set(self.kinds)) <= 1 and all(kind in NUMPY for kind in self.kinds)
         if self.names is None:
             dtype = columns[0].dtype if columns else np.dtype(self.kind_if_empty)
@@ -109,11 +171,17 @@ class Schema:
         if same and columns:
             frame = pandas.DataFrame(np.array(columns).T, index=index, copy=False)
         else:
-            parts = {i: from_coded(c, k, pandas) for i, (c, k) in enumerate(zip(columns, self.kinds, strict=True))}
+            parts = {
+                i: from_coded(column, kind, pandas, self.categories.get(i))
+                for i, (column, kind) in enumerate(zip(columns, self.kinds, strict=True))
+            }
+            for i, part in parts.items():
+                if part.dtype == object:  # otherwise it would be taken for the texts of newer pandas
+                    parts[i] = pandas.Series(part, index=index, dtype=object)
             frame = pandas.DataFrame(parts, index=index)
         frame.columns = self.names.index()
         frame.attrs = json.loads(json.dumps(self.attrs))
-        return frame
+        return as_given(frame)
 
 
 @dataclass(frozen=True)
@@ -131,9 +199,17 @@ class Table:
         stop = min(stop, self.n_rows)
         return replace(self, columns=[c[start:stop] for c in self.columns], labels=labels, n_rows=stop - start)
 
+    def numbers(self) -> tuple[list[np.ndarray], bytes]:
+        """The columns as the coder of chunks takes them, and the list of their texts."""
+        return to_numbers(self.columns, self.schema.kinds)
+
 
 def take_apart(table: Any) -> Table:
-    """Columns, labels and description of an array-like or a DataFrame. Raises ValueError at what cannot be stored."""
+    """Columns, labels and description of an array-like, or of a table of pandas, polars or Arrow.
+
+    Raises ValueError at what cannot be stored.
+    """
+    table = as_frame(table)
     pandas = sys.modules.get("pandas")  # whoever has a DataFrame has imported it
     if pandas is not None and isinstance(table, pandas.DataFrame):
         return _take_frame_apart(table)
@@ -161,13 +237,18 @@ def _take_frame_apart(frame: Any) -> Table:
     names = Names.of(frame.columns)
     dtypes = list(frame.dtypes)
     what = [f"column {name!r}" for name in names.values]
-    kinds = [check_type(dtype, name) for dtype, name in zip(dtypes, what, strict=True)]
+    kinds = [check_type(dtype, name, in_frame=True) for dtype, name in zip(dtypes, what, strict=True)]
+    for name, kind in zip(what, kinds, strict=True):
+        if is_time(kind) and zone_of(kind):
+            check_zone(zone_of(kind), name)
+    categories = {i: Categories.of(dtypes[i], what[i]) for i, kind in enumerate(kinds) if kind == CATEGORY}
     if len(set(kinds)) == 1 and kinds[0] in NUMPY:
         columns = list(frame.to_numpy().astype(kinds[0], copy=False).T)
     else:
         columns = [to_coded(frame.iloc[:, i], kind, what[i]) for i, kind in enumerate(kinds)]
     kind, labels = labels_of(frame.index)
-    return Table(Schema(kinds, names, kind, _checked_attrs(frame.attrs)), columns, labels, len(frame))
+    schema = Schema(kinds, names, kind, _checked_attrs(frame.attrs), categories)
+    return Table(schema, columns, labels, len(frame))
 
 
 def _check_columns(n_columns: int) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 
 from hrpursuit.compression.errors import damage
 from hrpursuit.compression.tables.columns import Schema
+from hrpursuit.compression.tables.dtypes import TEXT
 from hrpursuit.compression.tables.labels import Labels
 
 
@@ -18,7 +19,10 @@ def built(schema: Schema, columns: list[np.ndarray], labels: Labels, n_rows: int
 def joined(schema: Schema, blocks: list[list[np.ndarray]], labels: list[Labels], n_rows: int) -> Any:
     """A table of the columns and labels of several chunks."""
     if not blocks:
-        none = [np.empty(0, dtype) for dtype in schema.coded_types]
+        types = [
+            object if kind in TEXT else dtype for kind, dtype in zip(schema.kinds, schema.coded_types, strict=True)
+        ]
+        none = [np.empty(0, dtype) for dtype in types]
         return built(schema, none, schema.labels.decode(b"", 0, 0), 0)
     columns = [np.concatenate(parts) if len(parts) > 1 else parts[0] for parts in zip(*blocks, strict=True)]
     if isinstance(labels[0], list):

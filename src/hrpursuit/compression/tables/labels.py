@@ -105,8 +105,8 @@ class LabelKind:
         if self.kind == "none":
             return
         pandas = needed("pandas", "Tables with an index", "cli")
-        if self.tz and not _is_zone(pandas, self.tz):
-            raise DamagedFile(f"the time zone {self.tz[:80]!r} is not known here")
+        if self.tz:
+            check_zone(self.tz)
         if self.freq and not _is_frequency(pandas, self.freq):
             raise DamagedFile(f"the frequency {self.freq[:80]!r} is not known here")
         self.index(self.decode(b"", 0, 0))
@@ -312,6 +312,17 @@ def _times(index: Any, name: str | int | None) -> tuple[LabelKind, Labels]:
     labels = index.asi8
     found = LabelKind(kind, index.unit, name, tz="" if tz is None else str(tz), freq=freq)
     return found.counting_as(labels), labels
+
+
+def check_zone(name: str, what: str = "") -> None:
+    """Raise an error if pandas does not know a time zone by this name: ValueError if it is that of a column."""
+    if _is_zone(needed("pandas", "Tables with names", "cli"), name):
+        return
+    if what:
+        raise ValueError(
+            f"{what}: the time zone {name!r} has no name that can be stored; give a named one: dt.tz_convert('UTC')."
+        )
+    raise DamagedFile(f"the time zone {name[:80]!r} is not known here")
 
 
 def _same_zone(pandas: Any, tz: Any) -> bool:

@@ -5,7 +5,7 @@ The sparsity of a row is |s|_1 / (sqrt(n) |s|_2) of its codes s: from 1 / sqrt(n
 dictionary as it was before the step, so that none of them has been fitted.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -93,7 +93,9 @@ class Step:
 
     def is_live(self) -> bool:
         """Whether there is anything to learn from."""
-        return bool(len(self.X) > 0 and np.vdot(self.X, self.X) >= _SMALLEST_RMS**2 * self.X.size)
+        least = _SMALLEST_RMS**2 * self.X.size
+        parts = (self.X[:1], self.X)  # mostly the first row is enough
+        return len(self.X) > 0 and any(np.vdot(part, part) >= least for part in parts)
 
 
 @dataclass(frozen=True)
@@ -130,7 +132,7 @@ class Level:
         excess = now.mean - self.mean
         evidence = max(0.0, self.evidence + excess / max(deviation, _LEAST_DEVIATION * self.mean) - SLACK)
         lost = excess > max(_LEAST_EXCESS * self.mean, _DEVIATIONS * deviation) or (sums and evidence > _EVIDENCE)
-        return replace(self, evidence=evidence), lost
+        return Level(self.mean, self.variance, evidence, self.n_judged), lost
 
     def follow(self, now: Sparsity, settings: OnlineSettings, *, sums: bool) -> "Level":
         """The level with a step taken in, unless with `sums` it is under suspicion."""

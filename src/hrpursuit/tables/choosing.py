@@ -2,6 +2,8 @@
 
 import re
 import warnings
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from hrpursuit.rows.source import DataError
 
@@ -40,3 +42,20 @@ def chosen_columns(index: str | None, columns: list[str], quantity: str | None, 
         have = f"the quantities are {', '.join(quantities)}" if quantities else "its columns have no quantities"
         raise DataError(f"{name} has no column whose name ends in _{quantity}; {have}.")
     return chosen
+
+
+def matching(columns: Sequence[str], keys: Sequence[str], name: str) -> list[str]:
+    """The columns with these names, or that fit these patterns (`note*`)."""
+    found: list[str] = []
+    for key in keys:
+        fitting = [key] if key in columns else [column for column in columns if fnmatchcase(column, key)]
+        if not fitting:
+            raise DataError(f"{name} has no column {key!r}; it has {', '.join(columns[:10])}.")
+        found += fitting
+    return found
+
+
+def without(columns: Sequence[str], keys: Sequence[str], name: str) -> list[str]:
+    """All columns but these."""
+    dropped = set(matching(columns, keys, name))
+    return [column for column in columns if column not in dropped]

@@ -1,0 +1,331 @@
+"""The data centre: collects readings from topics, assembles time slots, and publishes one message for each."""
+
+import asyncio
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hrpursuit.compression.tables.lookup import Lookup
+from hrpursuit.live.archive import Archive
+from hrpursuit.live.encoder import LiveEncoder
+from hrpursuit.live.figures import Figures, Happenings
+from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic
+from hrpursuit.live.readings import BadReading, SensorNames, read_payload
+from hrpursuit.live.slots import SECOND, Clock, SlotAssembler, SlotRow
+
+_QUIET = 60.0  # seconds without a reading before that is said
+_BEHIND = 5  # slots that the gateway may be late before it says so
+_BETWEEN_REQUESTS = 1.0  # seconds between keyframes that are sent on request
+_LAST_WORDS = 5.0  # seconds at a stop for what has not been sent
+_MOST_SENSORS, _MOST_SPARSE = 4096, 256  # that a LiveEncoder takes, without and with n_nonzero_coefs
+REQUEST = "keyframe"  # last level of the topic on which a controller asks for one
+_WORDS = {
+    "new": "new: a keyframe follows",
+    "silent": "silent",
+    "back": "back",
+    "vanished": "silent for so long that a keyframe without it follows",
+}
+_MOST_NAMED = 4  # sensors in a line of the log
+
+
+@dataclass(frozen=True)
+class GatewaySettings:
+    """What a gateway does.
+
+    Attributes
+    ----------
+    topics : tuple of str
+        Filters of the topics with readings.
+    to : str
+        Topic of the messages.
+    target : dict
+        One of `max_error`, `lossless` and `n_nonzero_coefs`, as for LiveEncoder.
+    slot, wait : int
+        Length of a time slot, and how long after its end readings are waited for, in nanoseconds.
+    field, time_field : str or None
+        Where value and time are, if readings are JSON.
+    qos : int
+        Of subscriptions and messages.
+    keyframe_every, slots_per_message, key
+        As for LiveEncoder.
+    archive : Path or None
+        File for what was sent.
+    most_waiting : int
+        Slots that are kept while the broker is away.
+    forget_after : int
+        Slots without a reading after which a sensor is left out.
+    name : str
+        Identity at the broker.
+    """
+
+    topics: tuple[str, ...]
+    to: str
+    target: dict[str, Any]
+    slot: int = SECOND
+    wait: int = 0
+    field: str | None = None
+    time_field: str | None = None
+    qos: int = 1
+    keyframe_every: int = 250
+    slots_per_message: int = 1
+    key: bytes | None = None
+    archive: Path | None = None
+    most_waiting: int = 3600
+    forget_after: int = 600
+    name: str = "hrpursuit-gateway"
+
+    def __post_init__(self) -> None:
+        for topic in self.topics:
+            check_topic(topic, wildcards=True)
+        check_topic(self.to, wildcards=False)
+        self.encoder(("any",))
+
+    @property
+    def is_by_sensor(self) -> bool:
+        return isinstance(self.target.get("max_error"), dict)
+
+    def encoder(self, columns: tuple[str, ...], stream: int | None = None) -> LiveEncoder:
+        """For these columns; bounds of sensors that are not among them are left out."""
+        target = self.target
+        if self.is_by_sensor:
+            lookup, bounds = Lookup(columns), target["max_error"]
+            if not {"*", None} & set(bounds):
+                raise ValueError("bounds by sensor need one for all others, whose names are not known yet: *=1.")
+            target = {
+                "max_error": {name: bound for name, bound in bounds.items() if name is None or lookup.fitting(name)}
+            }
+        return LiveEncoder(
+            columns,
+            **target,
+            keyframe_every=self.keyframe_every,
+            slots_per_message=self.slots_per_message,
+            key=self.key,
+            stream=stream,
+        )
+
+
+class Gateway:
+    """Runs until it is told to stop.
+
+    Parameters
+    ----------
+    settings : GatewaySettings
+    connection : Connection
+    clock : Clock, default=None
+        None: the system clock.
+
+    Attributes
+    ----------
+    shown : callable or None
+        Called with each SlotRow before it is sent, as by a page on the same machine, which shows the true readings.
+    """
+
+    def __init__(self, settings: GatewaySettings, connection: Connection, *, clock: Clock | None = None) -> None:
+        self.settings = settings
+        self.clock = clock or Clock()
+        self.figures = Figures("gateway")
+        self.happenings = Happenings("gateway", lambda: self.clock.now() / SECOND)
+        self.encoder: LiveEncoder | None = None
+        self.shown: Callable[[SlotRow], None] | None = None
+        self._names = SensorNames(settings.topics)
+        self._slots = SlotAssembler(
+            settings.slot,
+            wait=settings.wait,
+            forget_after=settings.forget_after,
+            most_sensors=_MOST_SPARSE if "n_nonzero_coefs" in settings.target else _MOST_SENSORS,
+        )
+        self._waiting: deque[SlotRow] = deque()
+        self._archive = Archive(settings.archive, self.happenings, settings.key) if settings.archive else None
+        self._asked = -_BETWEEN_REQUESTS
+        self._heard = time.monotonic()
+        self._last_time = -(2**63)
+        self._link = Link(
+            connection,
+            subscriptions=dict.fromkeys(settings.topics, settings.qos) | {f"{settings.to}/{REQUEST}": 0},
+            handle=self._handle,
+            next_message=self._next_message,
+            name=settings.name,
+            # readings that were kept would come in a burst: without a time of their own they were of the wrong slot
+            keep_session=settings.qos > 0 and settings.time_field is not None,
+            figures=self.figures,
+            happenings=self.happenings,
+            connected=self._connected,
+        )
+
+    @property
+    def is_connected(self) -> bool:
+        return self._link.is_connected
+
+    async def run(self, stop: asyncio.Event) -> None:
+        """Until `stop` is set: then the last slot is sent and the archive closed."""
+        connected = asyncio.create_task(self._link.run())
+        ticking = asyncio.create_task(self._tick())
+        stopping = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait([connected, ticking, stopping], return_when=asyncio.FIRST_COMPLETED)
+            ticking.cancel()
+            for task in (connected, ticking):
+                if task.done():
+                    task.result()  # raises what went wrong
+            await self._send_the_rest()
+        finally:
+            for task in (connected, ticking, stopping):
+                task.cancel()
+            await asyncio.gather(connected, ticking, stopping, return_exceptions=True)
+            if self._archive is not None:
+                self._archive.close()
+        self.happenings.say(
+            f"stopped: {self.figures.get('slots_total'):.0f} slots in {self.figures.get('bytes_total'):.0f} bytes sent"
+        )
+
+    async def _send_the_rest(self) -> None:
+        self._take(self._slots.finish())
+        self._link.wake()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._link.emptied(), _LAST_WORDS)
+        if self._waiting:
+            n = len(self._waiting)
+            text = f"{n} slots could not be sent before the stop; the broker was away"
+            self.happenings.say(text, level=logging.WARNING)
+
+    async def _tick(self) -> None:
+        while True:
+            due = self._slots.due()
+            seconds = 1.0 if due is None else self.clock.seconds_until(due)
+            await asyncio.sleep(min(max(seconds, 0.001), 1.0))
+            self._follow_clock()
+            now = self.clock.now()
+            self._take(self._slots.close(now))
+            self._say_what_is_wrong(now)
+
+    def _follow_clock(self) -> None:
+        jump = self.clock.jump()
+        if not jump:
+            return
+        self.figures.count("clock_jumps_total")
+        text = f"the system clock has jumped by {jump / SECOND:+.1f} s: the open slot is sent, slots go on from there"
+        self.happenings.say(text, level=logging.WARNING)
+        self._take(self._slots.finish())
+
+    def _say_what_is_wrong(self, now: int) -> None:
+        quiet = time.monotonic() - self._heard
+        if quiet > _QUIET and self._link.is_connected:
+            self.happenings.repeat("quiet", f"no reading on {', '.join(self.settings.topics)} for {quiet:.0f} s")
+        n_waiting = len(self._waiting)
+        if self._link.is_connected and n_waiting > _BEHIND and self.figures.get("messages_total"):
+            mean = self.figures.quantile("codec_seconds", 0.5)
+            slot = self.settings.slot / SECOND / self.clock.speed
+            self.happenings.repeat(
+                "behind",
+                f"the slot rate cannot be kept: {n_waiting} slots of {slot:g} s wait, "
+                f"{len(self._slots.columns)} sensors take {1000 * mean:.1f} ms to encode; give a longer --slot",
+            )
+        self.figures.set("slots_waiting", n_waiting)
+
+    def _connected(self) -> None:
+        self._heard = time.monotonic()
+        if self.encoder is not None:
+            self.encoder.request_keyframe()
+
+    def _handle(self, topic: str, payload: bytes) -> None:
+        if topic == f"{self.settings.to}/{REQUEST}":
+            self._requested()
+            return
+        sensor = self._names(topic)
+        if sensor is None:
+            return
+        self._heard = time.monotonic()
+        self.figures.count("readings_total")
+        now = self.clock.now()
+        try:
+            value, moment = read_payload(payload, self.settings.field, self.settings.time_field)
+        except BadReading as error:
+            self.figures.count("readings_bad_total")
+            self.happenings.repeat("bad", f"a payload on {topic} is no number, and counts as a gap: {error}")
+            return
+        kept = self._slots.add(sensor, value, now if moment is None else moment, now)
+        if kept == "late":
+            self.figures.count("readings_late_total")
+        elif kept == "early":
+            self.figures.count("readings_bad_total")
+            self.happenings.repeat("early", f"a reading on {topic} has a time more than a slot ahead; it is left out")
+        elif kept == "full":
+            self.figures.count("readings_refused_total")
+            self.happenings.repeat("full", f"sensor {sensor} is refused: there are too many sensors")
+
+    def _requested(self) -> None:
+        now = time.monotonic()
+        if self.encoder is not None and now - self._asked >= _BETWEEN_REQUESTS:
+            self._asked = now
+            self.encoder.request_keyframe()
+            self.figures.count("keyframe_requests_total")
+            self.happenings.say("a keyframe was asked for")
+
+    def _take(self, rows: list[SlotRow]) -> None:
+        for kind, words in _WORDS.items():
+            sensors = [sensor for change, sensor in self._slots.changes if change == kind]
+            if sensors:
+                level = logging.WARNING if kind in ("silent", "vanished") else logging.INFO
+                self.happenings.say(f"{_named(sensors)} {words}", level=level)
+        self._slots.changes.clear()
+        for row in rows:
+            if not row.columns:
+                continue
+            if self.shown is not None:
+                self.shown(row)
+            if len(self._waiting) >= self.settings.most_waiting:
+                self._waiting.popleft()
+                self.figures.count("slots_dropped_total")
+                self.happenings.repeat("full", f"{self.settings.most_waiting} slots wait: the oldest are dropped")
+            self._waiting.append(row)
+        if rows:
+            self.figures.set("sensors", len(self._slots.columns))
+            self._link.wake()
+
+    def _next_message(self) -> Outgoing | None:
+        start = time.perf_counter()
+        message = self._encoded()
+        if message is None:
+            return None
+        self.figures.observe("codec_seconds", time.perf_counter() - start)
+        self.figures.count("messages_total")
+        self.figures.count("bytes_total", len(message))
+        if self._archive is not None:
+            self._archive.add_message(message)
+        return Outgoing(self.settings.to, message, self.settings.qos)
+
+    def _encoded(self) -> bytes | None:
+        """The next message of the slots that wait."""
+        while self._waiting:
+            row = self._waiting[0]
+            if self.encoder is None:
+                self.encoder = self.settings.encoder(row.columns)
+            elif row.time <= self._last_time or row.columns != self.encoder.columns:
+                message = self.encoder.flush()
+                if message is not None:
+                    return message
+                if row.time <= self._last_time or self.settings.is_by_sensor:  # times of a stream only rise
+                    self.encoder = self.settings.encoder(row.columns, self.encoder.stream + 1)
+                else:
+                    self.encoder.change_columns(row.columns)
+            keyframes = self.encoder.n_keyframes
+            self._waiting.popleft()
+            self._last_time = row.time
+            message = self.encoder.encode(row.values, row.time)
+            self.figures.count("slots_total")
+            self.figures.count("keyframes_total", self.encoder.n_keyframes - keyframes)
+            if message is not None:
+                return message
+        return None
+
+
+def _named(sensors: list[str]) -> str:
+    if len(sensors) == 1:
+        return f"sensor {sensors[0]} is"
+    more = f" and {len(sensors) - _MOST_NAMED} more" if len(sensors) > _MOST_NAMED else ""
+    return f"sensors {', '.join(sensors[:_MOST_NAMED])}{more} are"

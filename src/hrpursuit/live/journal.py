@@ -1,0 +1,57 @@
+"""The messages since the last keyframe in a file, so that a controller that was killed can go on where it was."""
+
+import struct
+from collections.abc import Iterator
+from pathlib import Path
+
+from hrpursuit.files import replaced_when_done
+
+_MAGIC = b"hrpursuit journal 1\n"
+_MOST_BYTES = 64 << 20
+
+
+class Journal:
+    """Each message is written before it is acknowledged. A keyframe starts the file anew.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it is made if it does not exist.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        if path.exists() and path.stat().st_size:
+            with path.open("rb") as file:
+                if file.read(len(_MAGIC)) != _MAGIC:
+                    raise ValueError(f"{path} is no journal of a controller; remove it, or give another name.")
+        self._file = path.open("ab")
+        self._size = sum((len(message) + 4 for message in self.read()), len(_MAGIC)) if self._file.tell() else 0
+        self._file.truncate(self._size)  # a message of which a kill has left a part would hide those behind it
+
+    def read(self) -> Iterator[bytes]:
+        """The messages that it has, without the last one if that is not whole."""
+        with self._path.open("rb") as file:
+            file.seek(len(_MAGIC))
+            while len(head := file.read(4)) == 4:
+                (size,) = struct.unpack("<I", head)
+                message = file.read(min(size, _MOST_BYTES))
+                if len(message) != size:
+                    return
+                yield message
+
+    def write(self, message: bytes, is_keyframe: bool) -> None:
+        record = struct.pack("<I", len(message)) + message
+        if is_keyframe:
+            self._file.close()
+            with replaced_when_done(self._path) as temporary:
+                temporary.write_bytes(_MAGIC + record)
+            self._file = self._path.open("ab")
+            self._size = self._file.tell()
+        elif self._size and self._size + len(record) <= _MOST_BYTES:
+            self._file.write(record)
+            self._file.flush()
+            self._size += len(record)
+
+    def close(self) -> None:
+        self._file.close()

@@ -1,0 +1,99 @@
+"""Gateway and controller as processes: until a signal asks them to stop."""
+
+import asyncio
+import signal
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack, suppress
+from typing import Any
+
+import numpy as np
+
+from hrpursuit.compression import compress
+from hrpursuit.live.controller import Controller, ControllerSettings
+from hrpursuit.live.decoder import LiveDecoder
+from hrpursuit.live.encoder import LiveEncoder
+from hrpursuit.live.gateway import Gateway, GatewaySettings
+from hrpursuit.live.mqtt import Connection
+from hrpursuit.live.page import History, Server
+
+Place = tuple[str, int]
+_TO_LEARN = 60  # slots after which a dictionary of three sensors is learned
+
+
+def run_gateway(settings: GatewaySettings, connection: Connection, metrics: Place | None, token: str | None) -> None:
+    """Until SIGTERM or Ctrl-C."""
+
+    async def role(stop: asyncio.Event) -> None:
+        gateway = Gateway(settings, connection)
+        async with AsyncExitStack() as stack:
+            if metrics is not None:
+                server = await stack.enter_async_context(Server(metrics, [gateway.figures], token=token))
+                gateway.happenings.say(f"metrics at {server.address}metrics")
+            await gateway.run(stop)
+
+    sparse = "n_nonzero_coefs" in settings.target
+    run_until_stopped(role, has_archive=settings.archive is not None, is_sparse=sparse)
+
+
+def run_controller(settings: ControllerSettings, connection: Connection, page: Place | None, token: str | None) -> None:
+    """Until SIGTERM or Ctrl-C."""
+
+    async def role(stop: asyncio.Event) -> None:
+        controller, history = controller_with_history(settings, connection)
+        async with AsyncExitStack() as stack:
+            if page is not None:
+                server = await stack.enter_async_context(Server(page, [controller.figures], history, token))
+                controller.happenings.say(f"page at {server.address}")
+            await controller.run(stop)
+
+    run_until_stopped(role, has_archive=settings.archive is not None)
+
+
+def controller_with_history(settings: ControllerSettings, connection: Connection) -> tuple[Controller, History]:
+    """A controller, and what its page shows."""
+    controller = Controller(settings, connection)
+    history = History(
+        settings.source,
+        controller.figures,
+        [controller.happenings],
+        controller.clock,
+        bound=lambda: controller.decoder.max_error,
+        components=lambda: controller.decoder.components,
+    )
+    controller.shown = history.add
+    return controller, history
+
+
+def run_until_stopped(role: Any, *, has_archive: bool = False, is_sparse: bool = False) -> None:
+    """Run `role(stop)` and set the event `stop` on SIGTERM, SIGINT or SIGHUP."""
+    compile_codec(has_archive=has_archive, is_sparse=is_sparse)
+    asyncio.run(_with_signals(role))
+
+
+async def _with_signals(role: Any) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for name in ("SIGTERM", "SIGINT", "SIGHUP"):
+        with suppress(NotImplementedError, AttributeError, RuntimeError):  # Windows; not the main thread
+            loop.add_signal_handler(getattr(signal, name), stop.set)
+    work: Coroutine[Any, Any, None] = role(stop)
+    await work
+
+
+def compile_codec(*, has_archive: bool = False, is_sparse: bool = False) -> None:
+    """Encode and decode something small: the first call compiles for seconds, in which a role would be deaf.
+
+    Parameters
+    ----------
+    has_archive : bool, default=False
+        Whether files will be written too.
+    is_sparse : bool, default=False
+        Whether dictionaries will be learned too.
+    """
+    if has_archive:
+        compress(np.arange(64.0).reshape(16, 4), lossless=True)
+    columns, decoder = ("a", "b", "c"), LiveDecoder()
+    encoders = [LiveEncoder(columns, max_error=1.0), *[LiveEncoder(columns, n_nonzero_coefs=1)] * is_sparse]
+    for encoder in encoders:
+        for number, row in enumerate(np.random.default_rng(0).integers(0, 50, (_TO_LEARN, 3))):
+            decoder.decode(encoder.encode(row, number) or b"")
