@@ -348,3 +348,12 @@ def test_bytes_reach_the_disk_before_mending_is_said(tmp_path, monkeypatch):
         Encoder.append_to(path)
     assert synced == [path.stat().st_size]
     assert len(read(path)) == 56
+
+
+def test_targets_of_files_without_rows_are_seen_in_a_pipe():
+    empty, full = compress(np.zeros((0, 3)), max_error=1e-9), compress(np.arange(30.0).reshape(10, 3), lossless=True)
+    joined = full + empty + full
+    pipe = Decoder(io.BufferedReader(Unseekable(joined)))
+    assert sum(len(part) for part in pipe) == 20
+    assert set(pipe.targets) == set(Decoder(joined).targets)
+    assert len(pipe.targets) == 2

@@ -11,6 +11,7 @@ from hrpursuit.compression.decoding import LIMIT, Budget, FrameDecoder, Labelled
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.files.feed import Feed, Growing, can_seek, opened
 from hrpursuit.compression.files.frame import Frame
+from hrpursuit.compression.files.header import Header
 from hrpursuit.compression.files.listing import ChunkInfo, Listing, Stored, list_by_index, list_by_scan
 from hrpursuit.compression.files.members import Headers, Member
 from hrpursuit.compression.files.scan import HOW_TO_GO_ON, Scan, read_header
@@ -61,7 +62,7 @@ class Decoder:
     target : Target
         What the file was asked to keep; of joined files the first one.
     targets : list of Target
-        The targets of joined files, each one once. Of a pipe, those of which chunks were read.
+        The targets of joined files, each one once. Of a pipe, those that were read so far.
     version : int
         Version of the format; of joined files that of the first.
     chunks : list of ChunkInfo
@@ -232,11 +233,11 @@ class Decoder:
     def _streamed(self) -> Iterator[tuple[Member, Frame]]:
         """Chunks as they come, of a source that is read once."""
         self._scan = scan = Scan(self._feed, self._headers, self._strict)
-        for member, frame in streamed(scan, self._header, self._decoder.leave_out):
-            if member.header.target is not self.target:
-                self.targets = _different([*self.targets, member.header.target])
-            yield member, frame
+        yield from streamed(scan, self._header, self._decoder.leave_out, self._join)
         self.damage += scan.damage
+
+    def _join(self, header: Header) -> None:
+        self.targets = _different([*self.targets, header.target])
 
     def read(self, start: Any = None, stop: Any = None, *, columns: Sequence[str | int] | None = None) -> Any:
         """Give the rows whose label lies from `start` to `stop`, both included; decodes only the chunks they are in.

@@ -11,8 +11,12 @@ from hrpursuit.compression.files.members import Member
 from hrpursuit.compression.files.scan import Scan
 
 
-def streamed(scan: Scan, first: Header, left_out: Callable[[DamagedFile], None]) -> Iterator[tuple[Member, Frame]]:
-    """Chunks as they come, each with the header that it belongs to; what is lost or does not fit is `left_out`."""
+def streamed(
+    scan: Scan, first: Header, left_out: Callable[[DamagedFile], None], joined: Callable[[Header], None]
+) -> Iterator[tuple[Member, Frame]]:
+    """Chunks as they come, each with the header that it belongs to; what is lost or does not fit is `left_out`. Headers
+    of files that follow are `joined`, also where these have no rows.
+    """
     member: Member | None = Member(first)
     n_before = row = 0
     for offset, block in scan.blocks():
@@ -20,6 +24,7 @@ def streamed(scan: Scan, first: Header, left_out: Callable[[DamagedFile], None])
             n_before, row, member = n_before + row, 0, None
             try:
                 member = Member.joined(first, block, offset, n_before)
+                joined(block)
             except DamagedFile as error:
                 left_out(error)
             continue

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from hrpursuit.core.certificate import Certificate, most_small
+from hrpursuit.core.likelihood import maximize_likelihood
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.planes import Planes
 from hrpursuit.core.protocols import Array
@@ -17,7 +18,7 @@ from hrpursuit.schemes.stages import StageLog, Stopper
 from hrpursuit.schemes.working_sample import WorkingSample
 
 _PATIENCE = 150, 300, None  # of a full search: without an exact atom it is better to wait for more rows
-_GREEDY_SWEEPS = 3
+_NEWTON_STEPS, _GREEDY_SWEEPS = 12, 3  # on the window, where nothing is sparse: what follows goes on from there
 _WORST_CONDITION = 1e8
 
 
@@ -70,7 +71,7 @@ def search_window(stream: Stream, patience: int | None, *, warm: bool) -> Found 
     outcome, B, offset = found.outcome, found.components, stream.settings.offset
     if outcome not in EXACT:
         if outcome is Outcome.LOST and patience is None:
-            B = _greedy(sample.rows_less(stream.mean) if offset else sample.X, B)
+            B = _finish(sample.rows_less(stream.mean) if offset else sample.X, B)
         B = sample.encoding(B)
     components, encoder = sample.dictionary(B)
     intercept = sample.offset_row(B) if offset and outcome in EXACT else stream.mean
@@ -90,11 +91,13 @@ def _working_sample(stream: Stream, seed: int) -> WorkingSample:
     return WorkingSample(ArrayRows(stream.held()), seed, complete=settings.complete, offset=settings.offset)
 
 
-def _greedy(X: Array, W: Array) -> Array:
-    """A local minimum of the l1 norm in every plane, or nearly. Newton steps on a smooth likelihood instead doubled the
-    error of readings of sensors, whose codes depend on each other.
+def _finish(X: Array, W: Array) -> Array:
+    """An orthogonal dictionary for rows that are not sparse: some Newton steps on the likelihood of a smooth density,
+    since rows are few, then nearly a local minimum of the l1 norm in every plane. The first alone doubles the error of
+    readings of sensors, whose codes depend on each other; the second alone often ends in a bad minimum.
     """
-    return Planes(X.astype(np.float32), W, None).greedy(_GREEDY_SWEEPS)[0]
+    fit = maximize_likelihood(ArrayRows(X), W, orthogonal=True, max_iter=_NEWTON_STEPS, smooth=True, sample=X)
+    return Planes(X.astype(np.float32), fit.encoder, None).greedy(_GREEDY_SWEEPS)[0]
 
 
 def has_exact_atom(stream: Stream) -> bool:
