@@ -10,12 +10,13 @@ from hrpursuit.compression.decoding import LIMIT, ChunkReader
 from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
 from hrpursuit.compression.errors import DamagedFileWarning
 from hrpursuit.compression.files.header import fitting_chunk_rows
-from hrpursuit.compression.files.writer import Writer, split_rows
+from hrpursuit.compression.files.writer import Writer
 from hrpursuit.compression.jobs import n_threads
 from hrpursuit.compression.parameters import Amounts, check_settings, request_target
 from hrpursuit.compression.reader import Decoder
 from hrpursuit.compression.tables.columns import take_apart
 from hrpursuit.compression.tables.texts import numbers_alone
+from hrpursuit.compression.waiting import Waiting, cut_at_grids
 
 
 def compress(
@@ -109,7 +110,7 @@ def compress(
         fitting_chunk_rows(chunk_rows, len(parts.columns)),
         b"" if is_empty else coder.prepare(numbers, parts.schema.limits),
     )
-    chunks = list(split_rows(parts, writer.header.chunk_rows))
+    chunks = cut_at_grids(Waiting((parts,)).all_chunks(writer.header.chunk_rows), target)
     listed = [b""] * len(chunks)
     if is_empty:
         payloads = [Payload(b"")] * len(chunks)

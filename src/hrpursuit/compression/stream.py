@@ -20,7 +20,7 @@ from hrpursuit.compression.jobs import n_threads
 from hrpursuit.compression.parameters import Amounts, Request, check_settings, request_target
 from hrpursuit.compression.tables.columns import Schema, Table, take_apart
 from hrpursuit.compression.targets import Target
-from hrpursuit.compression.waiting import Waiting, fitted
+from hrpursuit.compression.waiting import Waiting, cut_at_grids, fitted
 
 
 class Encoder:
@@ -260,12 +260,14 @@ class Encoder:
             raise
 
     def _encode(self, chunks: list[Table], chunk_rows: int) -> bytes:
-        columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
         start = b""
         if self._writer is None:
-            self._begin(chunks[0], columns[0], chunk_rows)
+            self._begin(chunks[0], chunk_rows)
             assert self._writer is not None
             start = self._writer.start
+        assert self.target is not None
+        chunks = cut_at_grids(chunks, self.target)
+        columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
         payloads = self._checked(chunks[0].schema, columns) if columns[0] else [Payload(b"")] * len(chunks)
         write = self._writer.chunk
         return start + b"".join(
@@ -290,8 +292,9 @@ class Encoder:
             self._warned |= errors.warn(target.amount, schema.columns, but=self._warned)
         return payloads
 
-    def _begin(self, chunk: Table, columns: list[np.ndarray], chunk_rows: int) -> None:
-        """Choose by the first chunk, whose texts are numbers in `columns`, what is the same for all."""
+    def _begin(self, chunk: Table, chunk_rows: int) -> None:
+        """Choose by the first chunk what is the same for all."""
+        columns, _ = chunk.numbers()
         self.target = self._target_for(chunk.schema, columns)
         self._coder = ChunkCoder(self.target, effort=self._effort, basis=self._basis)
         shared = self._coder.prepare(columns, chunk.schema.limits) if columns else b""

@@ -1,14 +1,29 @@
-"""Rows that wait in an encoder until there are enough of them, in the types of the first ones."""
+"""Rows on their way to chunks: where these are cut, and those that wait in an encoder until there are enough of them, in
+the types of the first ones.
+"""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
+from hrpursuit.compression.encoding.cuts import cut_places
 from hrpursuit.compression.tables.columns import Schema, Table
 from hrpursuit.compression.tables.dtypes import NUMPY
+from hrpursuit.compression.targets import Target
 
 _MOST_PARTS = 64  # tables that wait; more are joined
+
+
+def cut_at_grids(chunks: Iterable[Table], target: Target) -> list[Table]:
+    """Chunks without loss cut once more, where the grids of columns change; the others as they are."""
+    if target.kind != "lossless":
+        return list(chunks)
+    cut = []
+    for chunk in chunks:
+        places = [0, *cut_places([column for column in chunk.columns if isinstance(column, np.ndarray)]), chunk.n_rows]
+        cut += [chunk.rows(start, stop) for start, stop in zip(places, places[1:], strict=False)]
+    return cut
 
 
 class Waiting:

@@ -42,3 +42,20 @@ def test_more_columns_than_regressions_have_room_for_are_coded_quickly():
     settings = TableSettings((ColumnSettings(),) * n, pace=QUICK)
     read = TableSettings.from_cursor(Cursor(settings.to_bytes()), [np.dtype("f8")] * n)
     assert (read.pace, len(read.columns)) == (QUICK, n)
+
+
+def test_sums_forget(rng):
+    """Once the relation has changed, weights follow it: at first over 256 values, in the end over 2,048."""
+    regression = new_regression(1, 1)
+    found = []
+    for t in range(12_000):
+        feature = int(rng.normal(0, 4096))
+        target = feature if t < 4000 else -feature
+        learn_change(regression, 0, as_table(np.array([feature]), "i4"), target, 1)
+        if t in (3999, 5500, 11_999):
+            found.append(np.asarray(regression.weights[0, :2, 0], dtype=float) / 2**WEIGHT_BITS)
+    before, soon, late = found
+    np.testing.assert_allclose(before, 1, atol=0.02)
+    assert soon[0] < -0.95
+    assert abs(soon[1]) < 0.9  # still between both
+    np.testing.assert_allclose(late, -1, atol=0.1)

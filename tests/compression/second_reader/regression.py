@@ -16,7 +16,7 @@ class Regression:
     def observe(self, features, target):
         self.recent.append((list(features), target))
         self.count += 1
-        if len(self.recent) < 8 and self.count >= 32:
+        if len(self.recent) < 8 and self.count > 32:
             return
         for products, targets in zip(self.products, self.targets, strict=True):
             for f, y in self.recent:

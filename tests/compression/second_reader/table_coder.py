@@ -217,7 +217,7 @@ class TableCoder:
         e = {PREDICTED: self.n_predictions, LAST: 0, DRIFTING: 1}[kind]
         mean = (3 * (179 * column.slow[e] + 77 * column.fast[e])) >> 22
         bucket = next((b for b in range(N_BUCKETS) if END[b] > mean), N_BUCKETS - 1)
-        return bucket if bucket >= 4 else 0
+        return bucket if bucket >= 7 else 0
 
     def _lines(self, t, k, part, least, run, expected):
         column, own = self.columns[k], k + 1
@@ -289,7 +289,7 @@ class TableCoder:
                 break
         else:
             bucket, search.high = N_BUCKETS - 1, END[-1]
-        return self._inside(search, bucket, False)
+        return self._inside(search, bucket)
 
     def _far_level(self, experts, expected, spot):
         if spot is not None and self._mixed(0, 14, 31, inside(experts, spot)):
@@ -320,22 +320,19 @@ class TableCoder:
                 bucket += 1
             else:
                 search.high = END[-1]
-        return self._inside(search, bucket, True)
+        return self._inside(search, bucket)
 
-    def _inside(self, search, bucket, is_far):
+    def _inside(self, search, bucket):
         first = search.low
-        if is_far and search.high - search.low > 1:
+        if search.high - search.low > 1:
             self._open(bucket + 1)
         for depth in range(2):
             if search.high - search.low == 1:
                 break
             upper = depth == 1 and search.low > first
-            place = depth + upper if is_far else 74 + 3 * bucket + depth + upper
-            if place % 16 == 0 and place > 0:
-                self._open(place >> 4)
             inputs = search.ask(search.low + ((search.high - search.low) >> 1), True)
             node = 34 + 4 * depth + min(bucket >> 2, 3)
-            search.tell(self._mixed(node, place % 16, 48 + min(bucket, 15), inputs))
+            search.tell(self._mixed(node, depth + upper, 48 + min(bucket, 15), inputs))
         magnitude = search.low + self.bits.plain((search.high - search.low).bit_length() - 1)
         return -magnitude if search.negative else magnitude
 

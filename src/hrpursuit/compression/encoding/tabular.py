@@ -48,10 +48,10 @@ _PACES = {"fast": QUICK, "default": HASTY, "best": THOROUGH}
 #: Share of the size that more features must save, to be worth the time of the decoder.
 _WORTH_THE_TIME = {"default": 0.004, "best": 0.001}
 _LATE = 1 / 4  # of the rows of a trial that do not count
-_ALIKE = 0.1  # correlation of changes, below which neighbours are not tried
+_ALIKE = 0.02  # correlation of changes, below which neighbours are not tried
 _NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that long filters are tried on: they take long to learn
 _CHANGE_BITS = 16  # that a column with settings of its own has to save
-_CLOSE = 0.005  # and this share of its bits, where a trial has only some of the rows
+_CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
 
@@ -85,14 +85,20 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
                 chosen = _settings_of(column, 1, whole[:, j], effort)
                 settings = replace(settings, columns=(*settings.columns[:j], chosen, *settings.columns[j + 1 :]))
         return _centred_by_size(columns, settings, whole), whole
-    trial = _Trial(coded, max(_FEWEST_TRIED, _TRIAL_CELLS[effort] // n))
+    trial = _Trial(coded, max(_FEWEST_TRIED, _TRIAL_CELLS[effort] // n), _CLOSE[effort])
     costs = trial.costs(settings, whole)
     for centre in _CENTRES[effort]:
         tried = _centred(settings, centre, whole, trial)
         settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
-    return _try_features(settings, whole, coded, trial, effort), whole
+    settings = _try_features(settings, whole, coded, trial, effort)
+    if effort == "best":  # what a centre is worth depends on the predictions
+        costs = trial.costs(settings, whole)
+        for centre in (LAST, PREDICTED):
+            tried = _centred(settings, centre, whole, trial)
+            settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
+    return settings, whole
 
 
 def _try_features(
@@ -131,7 +137,7 @@ def _with_filter(
     n, worth = whole.shape[1], _WORTH_THE_TIME[effort]
     alone = [replace(settings.columns[j], neighbours=()) for j in few]
     some = replace(settings, columns=tuple(alone), n_neighbours=0)
-    trial = _Trial(coded[:, few], _NOISE_ROWS, 1 / 2)
+    trial = _Trial(coded[:, few], _NOISE_ROWS, late=1 / 2)
     costs, best = trial.costs(some, whole[:, few]), 0
     for taps in _TAPS[effort]:
         if n * 16 * taps <= MOST_STATE:
@@ -164,20 +170,20 @@ def _settings_of(column: TableColumn, way: int, numbers: np.ndarray, effort: str
 class _Trial:
     """Some of the rows, to count bits on."""
 
-    def __init__(self, coded: np.ndarray, n_rows: int, late: float = _LATE) -> None:
+    def __init__(self, coded: np.ndarray, n_rows: int, close: float = 0.0, late: float = _LATE) -> None:
         self.n_rows = min(len(coded), n_rows)
         start = (len(coded) - self.n_rows) // 3
         self.rows = slice(start, start + self.n_rows)
         self.coded = coded[self.rows]
         #: Bits count from this row on, since regressions have to learn first; unless these are all rows.
         self.late = 0 if self.n_rows == len(coded) else int(self.n_rows * late)
-        self.close = 0.0 if self.n_rows == len(coded) else _CLOSE
+        self.close = 0.0 if self.n_rows == len(coded) else close
         self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
 
     def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
-        """Bits of each column in 1/256, in haste: what is shorter is so at any pace."""
+        """Bits of each column in 1/256."""
         numbers = whole[self.rows] >> _widths(settings)
-        nothing, settings = np.zeros(1, np.uint8), replace(settings, pace=HASTY)
+        nothing = np.zeros(1, np.uint8)
         return run_numbers(
             new_coder(), nothing, False, settings, as_integers(numbers), as_integers(self.coded), self.late
         )

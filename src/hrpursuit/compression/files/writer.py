@@ -1,6 +1,5 @@
 """A file put together, part after part."""
 
-from collections.abc import Iterable
 from dataclasses import replace
 
 from hrpursuit.compression.files.frame import MAX_FRAME, Frame
@@ -76,11 +75,6 @@ class Writer:
         if (read.sizes, read.rows, read.first_row) != (index.sizes, index.rows, index.first_row):
             raise RuntimeError("internal error: the index reads back as another one; please report it.")
         return data
-
-
-def split_rows(table: Table, chunk_rows: int) -> Iterable[Table]:
-    """The table in chunks."""
-    return (table.rows(start, start + chunk_rows) for start in range(0, table.n_rows, chunk_rows))
 
 
 def _same(given: Labels | None, read: Labels) -> bool:

@@ -72,7 +72,7 @@ def learn_change(regression, k, features, target, n_own):
     place += 1
     regression.counts[k, 1] += 1
     count = regression.counts[k, 1]
-    if place == EVERY or count < FIRST_VALUES:
+    if place == EVERY or count <= FIRST_VALUES:
         _add(regression, k, place)
         place = 0
         if count % EVERY == 0:

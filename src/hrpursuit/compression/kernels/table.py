@@ -41,7 +41,7 @@ _SLOW = 50  # values that the slow error of a prediction remembers
 _LARGEST_ERROR = 1 << 42  # in 1/4096
 _REACH = 1 << 33  # from a threshold to an expert's centre, in 1/256
 _STEP_RATE, _FIRST_RATE = 98, 1311  # of mixers in 1/65536: at last, and more of it in the first rows
-_FAR = 4  # the first bucket that is asked for where levels are large
+_FAR = 7  # the first bucket that is asked for where levels are large
 _SELDOM = 256  # share of values like the one before, in 1/65536, below which large levels come without asking for it
 # What the next bit says, in this order. ZERO: the level is zero, or where levels are large the value is the last one.
 # SIGN. NEAR: the magnitude ends in this bucket. FIRST: it ends in the bucket that is expected, or before. UP: it ends
@@ -163,9 +163,9 @@ def code_table(coder, buffer, decoding, X, seen, state, centres, constants, neig
                         split = low + ((high - low) >> 1)
                         node = 4 + N_NEAR + 2 * N_STEPS + 4 * depth + min(bucket >> 2, 3)
                         refinement = 48 + min(bucket, 15)
-                        place = depth if expected > 0 else 2 + N_BUCKETS + 3 * bucket + depth
+                        place = depth
                         if depth == 1 and low > BUCKET_END[bucket - 1]:
-                            place += 1
+                            place = 2
                         bit = 1 if magnitude >= split else 0
                     else:
                         split = BUCKET_END[bucket]
@@ -292,7 +292,7 @@ def code_table(coder, buffer, decoding, X, seen, state, centres, constants, neig
                         if high - low == 1:
                             magnitude = low
                             break
-                        if depth == 0 and expected > 0:
+                        if depth == 0:
                             for c in range(n_contexts):
                                 lines[c, 1] = (lines[c, 0] + (bucket + 1) * 0x9E3779B) & (n_lines - 1)
                         if depth == 2:
