@@ -138,7 +138,7 @@ def _row_sums(A, B, apart, sums):  # type: ignore[no-untyped-def]
 
 @kernel(fastmath=True, nogil=True, error_model="numpy")
 def _turn(X, W, S, E, moved, defect, correction):  # type: ignore[no-untyped-def]
-    """W <- (I - E) W with its codes S, in place, made orthogonal by Newton-Schulz steps. The last arguments are room."""
+    """W <- (I - E) W with its codes S, in place, made orthogonal by Newton-Schulz steps; the rest is room."""
     n = W.shape[0]
     for i in range(n):
         for j in range(n):
