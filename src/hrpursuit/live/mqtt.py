@@ -111,7 +111,7 @@ class Link:
     subscriptions : dict of str to int
         Topic filters, and the QoS asked for.
     handle : callable
-        Called with topic and payload of each message before it is acknowledged.
+        Called with topic, payload, and whether the broker had retained it, of each message before it is acknowledged.
     next_message : callable
         Gives the next message to publish, or None; called again after `wake`.
     name : str
@@ -129,7 +129,7 @@ class Link:
         connection: Connection,
         *,
         subscriptions: dict[str, int],
-        handle: Callable[[str, bytes], None],
+        handle: Callable[[str, bytes, bool], None],
         next_message: Callable[[], Outgoing | None],
         name: str,
         keep_session: bool,
@@ -261,7 +261,7 @@ class Link:
     def _receive(self, message: Any) -> None:
         payload = message.payload if isinstance(message.payload, bytes) else str(message.payload or "").encode()
         try:
-            self._handle(str(message.topic), payload)
+            self._handle(str(message.topic), payload, bool(message.retain))
         except Exception:  # one message must not end a role that runs for months
             logging.getLogger("hrpursuit.live").exception("a message on %s could not be handled", message.topic)
 
