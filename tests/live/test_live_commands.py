@@ -18,6 +18,8 @@ CONTROLLER = ["live", "controller", "--broker", "mqtt://127.0.0.1:1", "--from", 
         ([*GATEWAY, "--max-error", "-1"], "expected a finite number above 0"),
         ([*GATEWAY, "--max-error", "s01=1"], "bounds by sensor need one for all others"),
         ([*GATEWAY, "--lossless", "--slot", "5 parsecs"], "is no length of time"),
+        ([*GATEWAY, "--lossless", "--slot", "0s"], "a slot must last 1ms or longer"),
+        ([*GATEWAY, "--lossless", "--topics", "#"], "would read its own messages"),
         ([*GATEWAY, "--lossless", "--topics", "a/#/b"], "expected a topic filter"),
         ([*GATEWAY, "--lossless", "--to", "hrp/+"], "expected a topic without + and #"),
         ([*GATEWAY, "--lossless", "--broker", "http://host"], "expected a broker as mqtt://host:1883"),
@@ -68,6 +70,9 @@ def test_options_from_a_toml_file(capfd, tmp_path):
     assert "'5 parsecs' is no length of time" in capfd.readouterr().err
     assert run([*arguments, "--slot", "1s", "--to", "a/#"]) == 1  # the command line counts
     assert "got 'a/#'" in capfd.readouterr().err
+    config.write_text('topics = "plant/+/x#"\nto = "hrp/plant"\nmax-error = 1\n')  # a text in the place of a list
+    assert run(arguments) == 1
+    assert "got 'plant/+/x#'" in capfd.readouterr().err
     config.write_text("slots = 1\n")
     assert run(arguments) == 2
     said = " ".join(capfd.readouterr().err.split())
