@@ -23,7 +23,7 @@ from hrpursuit.live.processes import compile_codec  # noqa: E402
 from hrpursuit.live.slots import SECOND  # noqa: E402
 
 MOSQUITTO = shutil.which("mosquitto") or shutil.which("mosquitto", path="/usr/sbin:/usr/local/sbin")
-PATIENCE = 30.0  # seconds; what is waited for comes within one or two, on a machine that has time
+PATIENCE = 120.0  # seconds; what is waited for comes within one or two, on a machine that has time
 
 
 def free_port():
