@@ -231,7 +231,7 @@ class Network:
 
 
 @pytest.fixture
-def network(compiled):
+def network(compiled, within):
     """Starts a gateway and a controller: `async with network(broker, max_error=1) as net`."""
 
     @asynccontextmanager
@@ -250,8 +250,7 @@ def network(compiled):
             async with aiomqtt.Client("127.0.0.1", broker.port, timeout=PATIENCE) as net.sensors:
                 await net.sensors.subscribe("rebuilt/#", qos=1)
                 reader = asyncio.create_task(read(net))
-                while not (gateway.is_connected and receiver.is_connected):
-                    await asyncio.sleep(0.01)
+                await within(lambda: gateway.is_connected and receiver.is_connected, "both roles")
                 yield net
                 reader.cancel()
         finally:

@@ -7,6 +7,7 @@ import pytest
 from hrpursuit.cli.main import run
 
 GATEWAY = ["live", "gateway", "--broker", "mqtt://127.0.0.1:1", "--topics", "plant/+", "--to", "hrp/plant"]
+TLS = "mqtts://127.0.0.1:1"
 CONTROLLER = ["live", "controller", "--broker", "mqtt://127.0.0.1:1", "--from", "hrp/plant"]
 
 
@@ -27,6 +28,10 @@ CONTROLLER = ["live", "controller", "--broker", "mqtt://127.0.0.1:1", "--from", 
         ([*GATEWAY, "--lossless", "--broker", "mqtt://me:secret@host"], "set HRPURSUIT_MQTT_PASSWORD instead"),
         ([*GATEWAY, "--lossless", "--archive", "nowhere/at/all.hrp"], "does not exist"),
         ([*CONTROLLER, "--to", "rebuilt"], "must contain {sensor}"),
+        ([*CONTROLLER, "--ca-file", __file__], "give the broker as mqtts://127.0.0.1:8883"),
+        ([*CONTROLLER, "--broker", TLS, "--cert-key-file", __file__], "needs --cert-file"),
+        ([*CONTROLLER, "--broker", TLS, "--ca-file", __file__], "has no certificate"),
+        ([*CONTROLLER, "--broker", TLS, "--cert-file", __file__], "has no certificate"),
         ([*CONTROLLER, "--page", "0.0.0.0:0"], "set HRPURSUIT_PAGE_TOKEN"),
         ([*CONTROLLER, "--page", "nowhere"], "expected a port as 8080"),
     ],

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import logging
+import re
 import resource
 import shutil
 import subprocess
@@ -95,6 +96,22 @@ def test_two_gateways_on_one_topic(mosquitto, network, within):
             for slot in net.slots:
                 true = (rows if slot.columns == ("b",) else net.true)[slot.time]
                 np.testing.assert_array_equal(slot.values, true.values)
+
+    asyncio.run(scenario())
+
+
+def test_two_roles_of_one_name_at_a_broker(mosquitto, network, within):
+    """The broker ends the connection of the other one each time; waits grow, and the log says what may be wrong."""
+
+    async def scenario():
+        async with network(mosquitto(), lossless=True) as net:
+            await net.start(Gateway(net.gateway.settings, net.connection))
+            words = "another client calls itself 'hrpursuit-gateway' too, give one of them another --name"
+            await within(lambda: any(words in line for line in said(net.gateway)), "a line")
+            waits = [
+                float(re.search(r"in ([\d.]+) s at most", line)[1]) for line in said(net.gateway) if "lost" in line
+            ]
+            assert waits[-1] > waits[0]
 
     asyncio.run(scenario())
 
