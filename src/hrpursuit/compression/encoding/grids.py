@@ -23,7 +23,7 @@ _PROBE = 64  # values that are looked at first
 _EXACT = 2.0**53  # floats count whole numbers up to here
 #: Decimals are none that have as many digits as any float of that size: whole numbers stay below.
 _MOST_DIGITS = {2: 2.0**11, 4: 2.0**23, 8: 2.0**50}
-_MOST_STEP = 1 << 26
+_MOST_STEP = 1 << 26  # of a bound, in whole numbers
 _ON_DECIMALS = 1e-9  # of a unit: a bound that misses a whole number of units by less is meant to reach it
 _FINE = 1e-3  # of a unit, up to which rounding does not count
 _STEPS_PER_DEVIATION = 32  # of the leading part of floats
@@ -63,6 +63,8 @@ def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Found]:
     if bound > 0:
         found = _bounded(values, found, bound)
         return [*([found] if found is not None else []), *_merged(values, bound)]
+    if found is not None and found.grid.kind == DECIMALS:
+        found = _in_steps(found)
     simple = [found] if found is not None and _is_within_limit(found.numbers) else []
     lists = _listed(values, found)
     if simple or lists:
@@ -82,20 +84,22 @@ def _of_whole_numbers(values: np.ndarray, bound: float) -> Found | None:
     if values.dtype == np.int64 and max(-int(numbers.min()), int(numbers.max())) > 2**62:
         return None
     found = Found(Grid(), numbers, np.ones(len(numbers), bool))
-    if bound >= 1:
-        return _in_steps(found, int(min(np.floor(bound + _ON_DECIMALS), _MOST_STEP)))
-    first = int(numbers[0])
-    step = int(np.gcd.reduce(numbers - first)) if len(numbers) > 1 else 1
-    if 1 < step <= _MOST_STEP:
-        offset = first % step
-        return replace(found, grid=Grid(offset=offset, step=step), numbers=(numbers - offset) // step)
-    return found
+    return _in_steps(found, int(min(np.floor(bound + _ON_DECIMALS), _MOST_STEP)))
 
 
-def _in_steps(found: Found, half: int) -> Found:
-    """Numbers within `half` of the given ones, in steps of 2 half + 1."""
-    step = 2 * half + 1
-    return replace(found, grid=replace(found.grid, step=step), numbers=(found.numbers + half) // step)
+def _in_steps(found: Found, half: int = 0) -> Found:
+    """Numbers within `half` of the given ones, in the longest steps: whole numbers often have a common divisor, as
+    readings of a converter have that are written as decimals.
+    """
+    inside = found.numbers[found.fits]
+    first = int(inside[0]) if len(inside) else 0
+    divisor = max(1, int(np.gcd.reduce(inside - first))) if len(inside) else 1
+    if divisor * (2 * (half // divisor) + 1) < 2 * half + 1:  # the bound is better used up in ones
+        divisor = 1
+    offset, half = first % divisor, half // divisor
+    numbers = ((found.numbers - offset) // divisor + half) // (2 * half + 1)
+    grid = replace(found.grid, offset=offset, step=divisor * (2 * half + 1))
+    return replace(found, grid=grid, numbers=np.where(found.fits, numbers, 0))
 
 
 def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
@@ -280,8 +284,6 @@ def _bounded(values: np.ndarray, found: Found | None, bound: float) -> Found | N
         unit = 1 / POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else abs(found.grid.factor)
         half = bound * POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else bound / unit
         half = np.floor(half + _ON_DECIMALS)
-        if half < 1:
-            return found
         if half < _MOST_STEP:
             return _in_steps(found, int(half))
     factor = 2 * bound * (1 - 2.0**-20)
