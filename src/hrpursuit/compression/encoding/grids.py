@@ -17,6 +17,7 @@ from hrpursuit.compression.chunks.grids import (
 )
 from hrpursuit.compression.chunks.lists import decimal_parts
 from hrpursuit.compression.chunks.numbers import can_be_packed
+from hrpursuit.compression.encoding.decimals import FEW_ODD, VERY_ODD
 from hrpursuit.compression.kernels.table_state import LIMIT
 
 _PROBE = 64  # values that are looked at first
@@ -28,7 +29,6 @@ _ON_DECIMALS = 1e-9  # of a unit: a bound that misses a whole number of units by
 _FINE = 1e-3  # of a unit, up to which rounding does not count
 _STEPS_PER_DEVIATION = 32  # of the leading part of floats
 _MOST_MULTIPLES = 1 << 24  # of the step of a lattice that are looked for
-_VERY_ODD = 500  # one value in so many beside the grid is no reason to look for a finer one
 _NEXT_TO = 64  # units of the last place that a value may be off its decimals, in a list
 _FEW_VALUES = 0.85  # a list of values has at most this share of them
 
@@ -118,7 +118,7 @@ def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
             numbers, fits = _whole(values, decimals, single)
             n_left = int(np.count_nonzero(~fits))
             if n_left == 0 or (best is None and n_left <= n_odd):
-                is_few = n_left <= max(3, len(values) // _VERY_ODD)
+                is_few = n_left <= max(FEW_ODD, len(values) // VERY_ODD)
                 best = Found(Grid(decimals=decimals, single=single), np.where(fits, numbers, 0).astype(np.int64), fits)
                 if is_few:
                     return best
