@@ -24,6 +24,7 @@ LOSSLESS = Target("lossless")
 _ROWS_TO_CHOOSE_BY = 3000
 _FEWEST_OF_NETWORK = 4  # columns
 _CELLS_TO_COMPARE = 1 << 15  # up to which coding without loss takes no time
+_CELLS_TO_HURRY = 1 << 17  # up to which coding at the quick pace, besides, takes little time
 
 
 class ChunkCoder:
@@ -168,7 +169,7 @@ class ChunkCoder:
             tabled = np.flatnonzero(~(empty | verbatim))
             data, kept = b"", list[bool]()
             if len(tabled):
-                data, kept = encode_columns([taken[place] for place in tabled], self.effort)
+                data, kept = self._shortest([taken[place] for place in tabled])
             if all(kept):
                 break
             verbatim[tabled[~np.array(kept)]] = True
@@ -181,6 +182,16 @@ class ChunkCoder:
             packed.verbatim_data = pack([column for column, nothing in zip(plain, empty, strict=True) if not nothing])
             coded = min(coded, packed.to_bytes(), key=len)
         return coded
+
+    def _shortest(self, columns: list[TableColumn]) -> tuple[bytes, list[bool]]:
+        """The part of a chunk with these columns. Choices are made on some rows, so that more effort may be longer in
+        the end: less is tried, too, where it takes a small part of the time.
+        """
+        efforts = {"fast": ["fast"], "default": ["default"], "best": ["best", "default"]}[self.effort]
+        if self.effort != "fast" and len(columns) * len(columns[0].given) <= _CELLS_TO_HURRY:
+            efforts.append("fast")
+        coded = [encode_columns(columns, effort) for effort in efforts]
+        return min(coded, key=lambda one: (not all(one[1]), len(one[0])))
 
     def _choose(self, chunks: Sequence[list[np.ndarray]]) -> None:
         """How to stay within the bound, from a few chunks; nothing if these have no readings."""
