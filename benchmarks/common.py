@@ -13,12 +13,13 @@ from sklearn.decomposition import FastICA
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from hrpursuit import HRP
+from hrpursuit import HRP, MisspecifiedWarning
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.experiments.machine import machine, versions
 
 threadpool_limits(1)  # one thread each, so that ratios mean something
 warnings.simplefilter("ignore", ConvergenceWarning)
+warnings.simplefilter("ignore", MisspecifiedWarning)
 
 
 def describe_machine() -> None:

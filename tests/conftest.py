@@ -1,6 +1,8 @@
 """Data, seeds and settings that tests share."""
 
+import importlib.util
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +15,7 @@ settings.register_profile("hrpursuit", deadline=None, max_examples=50, derandomi
 settings.load_profile("hrpursuit")
 
 READINGS = "krakow_pm25_2017_10.csv"
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
 @pytest.fixture
@@ -47,3 +50,20 @@ def readings(raw_readings):
     """The October readings, gaps filled with the mean of the hour, scaled by the largest reading."""
     X = raw_readings
     return np.where(np.isnan(X), np.nanmean(X, axis=1, keepdims=True), X) / np.nanmax(X)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    """Chromium, driven by Playwright; skipped where one of them is not there."""
+    lacks = "Playwright: pip install playwright" if importlib.util.find_spec("playwright") is None else None
+    lacks = lacks or ("a browser: apt-get install chromium" if CHROMIUM is None else None)
+    if lacks and os.environ.get("HRPURSUIT_BROWSER") == "required":  # as .ci/run has it
+        pytest.fail(f"needs {lacks}")
+    if lacks:
+        pytest.skip(f"needs {lacks}")
+    from playwright import sync_api as playwright  # noqa: PLC0415 - may not be there
+
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        yield browser
+        browser.close()

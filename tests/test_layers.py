@@ -71,12 +71,12 @@ INSIDE = {
     "live": [
         ["broker", "figures", "journal", "messages", "slot_coder", "slots", "wire"],
         ["mqtt", "page", "plan", "readings", "record", "t0"],
-        ["keyframe", "planning", "plant"],
+        ["keyframe", "planning", "plant", "role"],
         ["decoder", "encoder"],
         ["archive"],
         ["gateway"],
         ["controller"],
-        ["roles"],
+        ["processes"],
         ["demo"],
     ],
     "experiments": [

@@ -6,7 +6,7 @@ if TYPE_CHECKING:
     from hrpursuit.core.certificate import Certificate
     from hrpursuit.core.options import HRPOptions
     from hrpursuit.core.protocols import Iterate
-    from hrpursuit.estimators import HRP, MiniBatchHRP, recover_atom, sparse_code
+    from hrpursuit.estimators import HRP, MiniBatchHRP, MisspecifiedWarning, recover_atom, sparse_code
     from hrpursuit.schemes.verdict import Verdict
     from hrpursuit.versions import show_versions
 
@@ -18,6 +18,7 @@ __all__ = [
     "HRPOptions",
     "Iterate",
     "MiniBatchHRP",
+    "MisspecifiedWarning",
     "Verdict",
     "recover_atom",
     "show_versions",
@@ -31,6 +32,7 @@ _HOMES = {
     "Iterate": "hrpursuit.core.protocols",
     "HRP": "hrpursuit.estimators",
     "MiniBatchHRP": "hrpursuit.estimators",
+    "MisspecifiedWarning": "hrpursuit.estimators",
     "Verdict": "hrpursuit.schemes.verdict",
     "recover_atom": "hrpursuit.estimators",
     "sparse_code": "hrpursuit.estimators",

@@ -17,27 +17,34 @@ def _libraries() -> list[Any]:
 
 
 class _SharedLimit:
-    """The limit belongs to the process: the first fit that enters sets it, the last one that leaves lifts it."""
+    """The limit belongs to the process: the first fit that enters sets it, the last one that leaves lifts it.
+
+    Ctrl-C may interrupt either at any instruction. So each can be repeated, and `_before` is kept until all of it is
+    set again.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._n_inside = 0
+        self._inside: set[object] = set()
         self._before: list[tuple[Any, int]] = []
 
-    def enter(self) -> None:
+    def enter(self, visitor: object) -> None:
         with self._lock:
-            if self._n_inside == 0:
-                self._before = [(library, library.num_threads) for library in _libraries()]
-                for library, _ in self._before:
-                    library.set_num_threads(1)
-            self._n_inside += 1
+            if not self._inside and not self._before:
+                threads = [(library, library.num_threads) for library in _libraries()]
+                self._before = [(library, n_threads) for library, n_threads in threads if n_threads != 1]
+            self._inside.add(visitor)
+            for library, _ in self._before:
+                library.set_num_threads(1)
 
-    def leave(self) -> None:
+    def leave(self, visitor: object) -> None:
+        """Also for a visitor that was interrupted when it entered."""
         with self._lock:
-            self._n_inside -= 1
-            if self._n_inside == 0:
+            self._inside.discard(visitor)
+            if not self._inside:
                 for library, n_threads in self._before:
                     library.set_num_threads(n_threads)
+                self._before = []
 
 
 _shared = _SharedLimit()
@@ -53,8 +60,13 @@ def one_blas_thread() -> Iterator[None]:
     do, where they wait for each other, they were seen to cost a hundred times more. And a search, which magnifies the
     last bit of every product, is the same on machines with different numbers of cores.
     """
-    _shared.enter()
+    visitor = object()
     try:
+        _shared.enter(visitor)
         yield
     finally:
-        _shared.leave()
+        try:
+            _shared.leave(visitor)
+        except BaseException:  # an interrupt: the limit is lifted before it goes on
+            _shared.leave(visitor)
+            raise

@@ -16,7 +16,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from hrpursuit import HRP
+from hrpursuit import HRP, MisspecifiedWarning
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators import HRPOptions
@@ -248,7 +248,7 @@ class TestCitizen:
         assert pipeline[-1].certificate_
         assert_allclose(pipeline.inverse_transform(codes), self.X, atol=1e-12)
         search = GridSearchCV(pipeline, {"hrp__dictionary": ["orthogonal", "complete"]}, cv=3)
-        with pytest.warns(ConvergenceWarning, match='use dictionary="complete"'):
+        with pytest.warns(MisspecifiedWarning, match='use dictionary="complete"'):
             search.fit(self.X)
         assert search.best_params_ == {"hrp__dictionary": "complete"}
 

@@ -120,6 +120,7 @@ LOOP = """if True:
                     break
                 except KeyboardInterrupt:
                     n_interrupts += 1
+                    print("interrupted", flush=True)
                     now = vars(model)
                     if now.get("n_samples_seen_") != before.get("n_samples_seen_"):
                         break  # it was done
@@ -141,7 +142,8 @@ def test_ctrl_c_in_a_process(tmp_path):
             assert process.stdout.readline() == "ready\n"
             for _ in range(5):
                 time.sleep(0.05)
-                process.send_signal(signal.SIGINT)
+                process.send_signal(signal.SIGINT)  # one by one: two that come together are one
+                assert process.stdout.readline() == "interrupted\n"
             out, error = process.communicate(timeout=120)
         finally:
             process.kill()

@@ -76,7 +76,7 @@ theirs = set(sys.modules)
 from hrpursuit import HRP
 from hrpursuit.core.team import Team
 from hrpursuit.core import descent_kernels
-assert not descent_kernels.descend.signatures
+assert not descent_kernels._descend.signatures
 packages = {name.split(".")[0] for name in set(sys.modules) - theirs if not name.startswith("_")}
 optional = {"matplotlib", "pandas", "click", "rich", "pyarrow", "dask", "polars", "skimage"}
 assert not packages & optional, packages & optional

@@ -3,7 +3,7 @@ import warnings
 import numpy as np
 import pytest
 
-from hrpursuit import HRP
+from hrpursuit import HRP, MisspecifiedWarning
 from hrpursuit.datasets import make_sensor_network, make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 
@@ -84,11 +84,11 @@ class TestKind:
         assert found == ["undetermined"] * 5
 
     def test_other_settings_are_named(self):
-        with pytest.warns(UserWarning, match="complete"):
+        with pytest.warns(MisspecifiedWarning, match="complete"):
             found = verdict(make(500, 20, dictionary="complete"))
         assert (found.kind, found.advice) == ("misspecified", 'use dictionary="complete"')
         assert found.finding == "the samples are exactly sparse in a dictionary whose atoms are not orthogonal"
-        with pytest.warns(UserWarning, match="fit_intercept"):
+        with pytest.warns(MisspecifiedWarning, match="fit_intercept"):
             found = verdict(make(500, 20) + 3)
         assert (found.kind, found.advice) == ("misspecified", "use fit_intercept=True")
 

@@ -1,9 +1,6 @@
 """hrpursuit live demo: everything on one machine, over the embedded broker; and its page in a real browser."""
 
-import importlib.util
-import os
 import re
-import shutil
 import urllib.request
 from contextlib import contextmanager
 
@@ -12,7 +9,6 @@ import pytest
 for package in ("aiohttp", "amqtt"):
     pytest.importorskip(package, reason=f'needs {package}: pip install ".[live]"')
 
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FAST = ("--speed", "36000")  # ten slots per second
 
 
@@ -32,22 +28,6 @@ def test_it_prints_the_address_and_a_line_of_figures_a_second_and_stops_by_itsel
     )
     assert all(re.match(pattern, line) for line in lines)
     assert int(re.search(r"(\d+) slots", lines[-1])[1]) > 10
-
-
-@pytest.fixture(scope="module")
-def browser():
-    lacks = "Playwright: pip install playwright" if importlib.util.find_spec("playwright") is None else None
-    lacks = lacks or ("a browser: apt-get install chromium" if CHROMIUM is None else None)
-    if lacks and os.environ.get("HRPURSUIT_BROWSER") == "required":  # as .ci/run has it
-        pytest.fail(f"needs {lacks}")
-    if lacks:
-        pytest.skip(f"needs {lacks}")
-    from playwright import sync_api as playwright  # noqa: PLC0415 - may not be there
-
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @contextmanager

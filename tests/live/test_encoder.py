@@ -242,7 +242,7 @@ def test_late_receiver_of_sparse_codes_waits_for_the_dictionary():
             reasons.add(found.reason)
         else:
             shown += found
-    assert reasons == {"waiting"}
+    assert reasons == {"waiting", "dictionary"}
     assert shown[-1].sequence == 399
     whole = values(rebuilt(messages))
     new = shown[4:]  # the first four are slots that the keyframe has repeated, in other steps

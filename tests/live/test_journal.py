@@ -8,7 +8,7 @@ from hrpursuit.live.journal import Journal
 def written(path):
     journal = Journal(path)
     for number, message in enumerate([b"key 1", b"a", b"b", b"key 2", b"c", b""]):
-        journal.write(message, number in (0, 3))
+        (journal.start if number in (0, 3) else journal.append)(message)
     journal.close()
 
 
@@ -22,7 +22,7 @@ def test_it_starts_anew_with_each_keyframe(tmp_path):
 
 def test_nothing_is_kept_before_the_first_keyframe(tmp_path):
     journal = Journal(tmp_path / "journal")
-    journal.write(b"a", False)
+    journal.append(b"a")
     assert list(journal.read()) == []
     journal.close()
 
@@ -42,7 +42,7 @@ def test_cut_anywhere_it_has_its_whole_messages_and_goes_on_behind_them(tmp_path
         found = list(journal.read())
         assert found == before[: len(found)]
         if found:
-            journal.write(b"next", False)
+            journal.append(b"next")
             assert list(journal.read()) == [*found, b"next"]
         journal.close()
 

@@ -7,6 +7,7 @@ import pytest
 from hrpursuit.cli.main import run
 
 GATEWAY = ["live", "gateway", "--broker", "mqtt://127.0.0.1:1", "--topics", "plant/+", "--to", "hrp/plant"]
+TLS = "mqtts://127.0.0.1:1"
 CONTROLLER = ["live", "controller", "--broker", "mqtt://127.0.0.1:1", "--from", "hrp/plant"]
 
 
@@ -18,6 +19,8 @@ CONTROLLER = ["live", "controller", "--broker", "mqtt://127.0.0.1:1", "--from", 
         ([*GATEWAY, "--max-error", "-1"], "expected a finite number above 0"),
         ([*GATEWAY, "--max-error", "s01=1"], "bounds by sensor need one for all others"),
         ([*GATEWAY, "--lossless", "--slot", "5 parsecs"], "is no length of time"),
+        ([*GATEWAY, "--lossless", "--slot", "0s"], "a slot must last 1ms or longer"),
+        ([*GATEWAY, "--lossless", "--topics", "#"], "would read its own messages"),
         ([*GATEWAY, "--lossless", "--topics", "a/#/b"], "expected a topic filter"),
         ([*GATEWAY, "--lossless", "--to", "hrp/+"], "expected a topic without + and #"),
         ([*GATEWAY, "--lossless", "--broker", "http://host"], "expected a broker as mqtt://host:1883"),
@@ -25,6 +28,10 @@ CONTROLLER = ["live", "controller", "--broker", "mqtt://127.0.0.1:1", "--from", 
         ([*GATEWAY, "--lossless", "--broker", "mqtt://me:secret@host"], "set HRPURSUIT_MQTT_PASSWORD instead"),
         ([*GATEWAY, "--lossless", "--archive", "nowhere/at/all.hrp"], "does not exist"),
         ([*CONTROLLER, "--to", "rebuilt"], "must contain {sensor}"),
+        ([*CONTROLLER, "--ca-file", __file__], "give the broker as mqtts://127.0.0.1:8883"),
+        ([*CONTROLLER, "--broker", TLS, "--cert-key-file", __file__], "needs --cert-file"),
+        ([*CONTROLLER, "--broker", TLS, "--ca-file", __file__], "has no certificate"),
+        ([*CONTROLLER, "--broker", TLS, "--cert-file", __file__], "has no certificate"),
         ([*CONTROLLER, "--page", "0.0.0.0:0"], "set HRPURSUIT_PAGE_TOKEN"),
         ([*CONTROLLER, "--page", "nowhere"], "expected a port as 8080"),
     ],
@@ -68,6 +75,9 @@ def test_options_from_a_toml_file(capfd, tmp_path):
     assert "'5 parsecs' is no length of time" in capfd.readouterr().err
     assert run([*arguments, "--slot", "1s", "--to", "a/#"]) == 1  # the command line counts
     assert "got 'a/#'" in capfd.readouterr().err
+    config.write_text('topics = "plant/+/x#"\nto = "hrp/plant"\nmax-error = 1\n')  # a text in the place of a list
+    assert run(arguments) == 1
+    assert "got 'plant/+/x#'" in capfd.readouterr().err
     config.write_text("slots = 1\n")
     assert run(arguments) == 2
     said = " ".join(capfd.readouterr().err.split())

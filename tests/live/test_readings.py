@@ -21,7 +21,9 @@ def test_payloads_that_are_gaps(payload):
     assert math.isnan(read_payload(payload)[0])
 
 
-@pytest.mark.parametrize("payload", [b"error", b"inf", b"1e999", b"\xff\xfe", b"1,5", b"12 13", b"{", b"1" * 70_000])
+@pytest.mark.parametrize(
+    "payload", [b"error", b"inf", b"1e999", b"\xff\xfe", b"1,5", b"12 13", b"{", b"1" * 70_000, b"1_000"]
+)
 def test_payloads_that_are_no_numbers(payload):
     with pytest.raises(BadReading):
         read_payload(payload)
@@ -40,7 +42,14 @@ def test_json():
 
 @pytest.mark.parametrize(
     "moment",
-    ["1700000000", "1700000000000", "1700000000000000000", '"2023-11-14T22:13:20"', '"2023-11-14T23:13:20+01:00"'],
+    [
+        "1700000000",
+        "1700000000000",
+        "1700000000000000",
+        "1700000000000000000",
+        '"2023-11-14T22:13:20"',
+        '"2023-11-14T23:13:20+01:00"',
+    ],
 )
 def test_times_in_seconds_milliseconds_nanoseconds_and_as_text(moment):
     assert read_payload(f'{{"v": 1, "t": {moment}}}'.encode(), "v", "t") == (1.0, 1_700_000_000_000_000_000)

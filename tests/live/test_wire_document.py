@@ -42,11 +42,16 @@ def test_the_bytes_of_the_example_are_those_of_its_table():
 
 def test_the_figures_are_those_of_the_benchmark():
     figures = json.loads((ROOT / "benchmarks" / "results" / "live.json").read_text())["figures"]
-    sizes, sparse = (next(table["rows"] for name, table in figures.items() if part in name) for part in ("bytes", "T0"))
+    sizes, sparse, recorded = (
+        next(table["rows"] for name, table in figures.items() if part in name) for part in ("bytes", "T0", "recorded")
+    )
     for *_, n_bytes, per_slot, _ in sizes:
         assert f"{n_bytes:,} ({per_slot:.3g})".replace("(18)", "(18.0)") in TEXT
-    for month, n_nonzero, first, second, _, error, *_ in sparse:
-        assert f"| {month}, {n_nonzero} | {first:,} | {second:,} | {second / 744:.1f} | {100 * error:.1f}% |" in TEXT
+    for month, n_nonzero, first, second, _, always, error, *_ in sparse:
+        cells = f"{first:,} | {second:,} | {second / 744:.1f} | {100 * error:.1f}% | {always:,}"
+        assert f"| {month}, {n_nonzero} | {cells} |" in TEXT
+    for month, kind, n_bytes, size, _ in recorded:
+        assert f"| {month}, {kind.replace('max_error=1', '`max_error=1`')} | {n_bytes:,} | {size:,} |" in TEXT
 
 
 @pytest.mark.parametrize("settings", [{"max_error": 1}, {"lossless": True}, {"max_error": 0.3, "slots_per_message": 4}])

@@ -1,32 +1,11 @@
 """The page in a real browser: it draws, answers to the slider, fits a phone, and asks nothing of the network."""
 
-import importlib.util
-import os
-import shutil
 from contextlib import contextmanager
 
 import numpy as np
 import pytest
 
 from hrpursuit.reports import study_table, write_page
-
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-
-
-@pytest.fixture(scope="module")
-def browser():
-    lacks = "Playwright: pip install playwright" if importlib.util.find_spec("playwright") is None else None
-    lacks = lacks or ("a browser: apt-get install chromium" if CHROMIUM is None else None)
-    if lacks and os.environ.get("HRPURSUIT_BROWSER") == "required":  # as .ci/run has it
-        pytest.fail(f"needs {lacks}")
-    if lacks:
-        pytest.skip(f"needs {lacks}")
-    from playwright import sync_api as playwright  # noqa: PLC0415 - may not be there
-
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser
-        browser.close()
 
 
 @contextmanager

@@ -5,7 +5,6 @@ import warnings
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
 from hrpursuit.core.likelihood import log_likelihoods
@@ -39,7 +38,7 @@ def data(kind, seed, n_samples=800, n_features=12):
 def advice_of(X, **settings):
     """The model and the messages of its fit."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", ConvergenceWarning)
+        warnings.simplefilter("always")
         model = HRP(**settings).fit(X)
     return model, [str(item.message) for item in caught]
 

@@ -10,7 +10,7 @@ import click
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from hrpursuit import HRP
+from hrpursuit import HRP, MisspecifiedWarning
 from hrpursuit.cli.data import connected, loaded, loaded_if_small, open_samples, reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.options import table_options
@@ -20,6 +20,8 @@ from hrpursuit.progress import Bars
 from hrpursuit.rows import ArrayRows
 from hrpursuit.rows.csv import Header
 from hrpursuit.rows.source import GapsError
+
+_NOTED = (ConvergenceWarning, MisspecifiedWarning)  # warnings that are shown with the results
 
 
 @click.command()
@@ -98,7 +100,8 @@ def fit(
         )
         bars = stack.enter_context(Bars(not as_json, stop_if_interrupted).watching(rows))
         caught = stack.enter_context(warnings.catch_warnings(record=True))
-        warnings.simplefilter("always", ConvergenceWarning)
+        for category in _NOTED:
+            warnings.simplefilter("always", category)
         start = time.perf_counter()
         if n_init > 1 and (jobs or 1) > 1 and scheduler is None:
             rows = loaded_if_small(rows)
@@ -121,7 +124,7 @@ def fit(
         model.save(out)
         error = model.reconstruction_error(rows)
     n_gaps = int(np.isnan(rows.X).sum()) if isinstance(rows, ArrayRows) else 0
-    notes = [str(warning.message) for warning in caught if issubclass(warning.category, ConvergenceWarning)]
+    notes = [str(warning.message) for warning in caught if issubclass(warning.category, _NOTED)]
     n_samples, n_features = rows.n_samples, rows.n_features
     if n_gaps:
         how = "each is filled with the mean of its row; --n-nonzero would leave them out altogether"

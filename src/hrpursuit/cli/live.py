@@ -78,7 +78,11 @@ def _read_config(context: click.Context, option: click.Parameter, path: Path | N
     wrong = [name for name in values if name.replace("-", "_") not in known]
     if wrong:
         raise click.UsageError(f"{path}: {wrong[0]!r} is no option; there are {', '.join(sorted(known))}.")
-    context.default_map = {known[name.replace("-", "_")]: value for name, value in values.items()}
+    several = {one.name for one in context.command.params if isinstance(one, click.Option) and one.multiple}
+    named = {known[name.replace("-", "_")]: value for name, value in values.items()}
+    context.default_map = {  # click would take a text for a list of its characters
+        name: [value] if name in several and not isinstance(value, list) else value for name, value in named.items()
+    }
 
 
 def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -182,7 +186,7 @@ def live() -> None:
 def gateway(**given: Any) -> None:
     """Collect readings, assemble time slots, and publish one message for each (the data centre)."""
     from hrpursuit.live.gateway import GatewaySettings  # noqa: PLC0415 - takes a second
-    from hrpursuit.live.roles import run_gateway  # noqa: PLC0415
+    from hrpursuit.live.processes import run_gateway  # noqa: PLC0415
 
     _log_to_stderr()
     settings = GatewaySettings(
@@ -220,7 +224,7 @@ def gateway(**given: Any) -> None:
 def controller(**given: Any) -> None:
     """Rebuild the slots, publish each sensor's value, keep an archive and serve the page (the remote side)."""
     from hrpursuit.live.controller import ControllerSettings  # noqa: PLC0415 - takes a second
-    from hrpursuit.live.roles import run_controller  # noqa: PLC0415
+    from hrpursuit.live.processes import run_controller  # noqa: PLC0415
 
     _log_to_stderr()
     archive, journal = given["archive"], given["journal"]

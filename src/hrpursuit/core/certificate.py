@@ -309,9 +309,8 @@ def _conclude(
 ) -> Certificate:
     m, n = float(sums[0]), len(alive)
     z = -float(ndtri(_FALSE_ALARM / max(1, n * (n - 1) // 2)))
-    args: list[Any] = [m, *(np.asarray(item, dtype=np.float64) for item in sums[1:]), zeros, orthogonal, z]
-    flags = np.zeros((2, n, n), np.bool_)
-    n_outliers = failing_pairs(*args, *flags)
+    sums = (m, *(np.asarray(item, dtype=np.float64) for item in sums[1:]))
+    *flags, n_outliers = failing_pairs(zeros, sums, orthogonal, z)
     pairs = [alive[np.argwhere(flag)] if flag.any() else _NO_PAIRS for flag in flags]
     return Certificate(int(m), n, zero_level, fewest, int(m - zeros.max()), int(n_outliers), "", *pairs)
 

@@ -7,6 +7,7 @@ than to compile the rest.
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from hrpursuit.compiled import kernel
 from hrpursuit.core.protocols import Array
@@ -66,11 +67,12 @@ def _split(S, levels, norms, parts, l1):
     k = 0
     last = m
     for r in range(m):
+        level = levels[r]
         n_zeros = 0
         square = 0.0
         for j in range(n):
             value = S[r, j] / norms[j]
-            n_zeros += abs(value) <= levels[r]
+            n_zeros += abs(value) <= level
             square += value * value
         if n_zeros == n:
             continue
@@ -83,51 +85,47 @@ def _split(S, levels, norms, parts, l1):
             place = last
         for j in range(n):
             value = S[r, j] / norms[j]
-            is_zero = abs(value) <= levels[r]
+            is_zero = abs(value) <= level
             scaled = f4(value * scale)
             parts[0, place, j] = f4(1) if is_zero else f4(0)
             parts[1, place, j] = scaled
             parts[2, place, j] = f4(0) if is_zero else (f4(1) if value > 0 else f4(-1))
-            parts[3, place, j] = abs(scaled)
-            l1[j] += abs(scaled) if n_zeros > 0 else f4(0)
+            size = abs(scaled)
+            parts[3, place, j] = size
+            l1[j] += size if n_zeros > 0 else f4(0)
     return k, last
 
 
-@kernel(nogil=True, error_model="numpy")
 def failing_pairs(
-    m, signed, dead, common, products, l1, n_without, signed_without, zeros, orthogonal, z, unstationary, entangled
-):
-    """Flag the pairs of columns that are not stationary, and those that share more zeros than chance explains, in two
-    matrices of flags; returns the number of rows without any zero that are outliers. z is the quantile of the normal
-    distribution that is left to chance.
+    zeros: Array, sums: tuple[Any, ...], orthogonal: bool, z: float
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], float]:
+    """Which pairs of columns are not stationary, and which share more zeros than chance explains, as two matrices of
+    flags, the latter and for an orthogonal dictionary both with flags above the diagonal only; and the number of rows
+    without any zero that are outliers.
 
-    The bound on common zeros is a quantile of the hypergeometric distribution, by its spread and its skew. Rows without
-    any zero count as far as independent columns with so many zeros would bring them along; the rest are outliers.
+    `zeros` has the number of zeros of each column, `sums` is what `pair_sums` adds up to, and z is the quantile of the
+    normal distribution that is left to chance. The bound on common zeros is a quantile of the hypergeometric
+    distribution, by its spread and its skew. Rows without any zero count as far as independent columns with so many
+    zeros would bring them along; the rest are outliers.
     """
-    n = len(zeros)
-    total = m
+    m, signed, dead, common, products, l1, n_without, signed_without = sums
+    total = before = float(m)
     for _ in range(50):
-        without = 1.0
-        for i in range(n):
-            without *= 1 - min(zeros[i] / total, 1.0)
-        total = m / max(1 - without, 0.2)
+        without = float(np.prod(1 - np.minimum(zeros / total, 1)))
+        before, total = total, m / max(1 - without, 0.2)
+        if total == before:
+            break
     expected = 2 * (total - m) + 5
-    weight = 1.0 if n_without <= expected else 0.0
-    for i in range(n):
-        p = zeros[i] / total
-        for j in range(n):
-            if i == j:
-                continue
-            one = signed[i, j] + weight * signed_without[i, j]
-            if not orthogonal:
-                slope = abs(one - products[i, j] * l1[i] / products[i, i])
-                unstationary[i, j] = slope > 1.0001 * dead[i, j]
-            if j > i:
-                if orthogonal:
-                    other = signed[j, i] + weight * signed_without[j, i]
-                    unstationary[i, j] = abs(one - other) > 1.0001 * (dead[i, j] + dead[j, i])
-                q = zeros[j] / total
-                skew = max((1 - 2 * p) * (1 - 2 * q), 0.0)
-                chance = z * np.sqrt(total * p * (1 - p) * q * (1 - q)) + skew * (z * z - 1) / 6 + 0.5
-                entangled[i, j] = common[i, j] - total * p * q > chance
-    return 0.0 if n_without <= expected else n_without - (total - m)
+    if n_without <= expected:
+        signed = signed + signed_without
+    if orthogonal:
+        unstationary = np.triu(np.abs(signed - signed.T) > 1.0001 * (dead + dead.T), 1)
+    else:
+        unstationary = np.abs(signed - products * (l1 / np.diag(products))[:, None]) > 1.0001 * dead
+        np.fill_diagonal(unstationary, False)
+    p = zeros / total
+    spread, skew = np.sqrt(p * (1 - p)), 1 - 2 * p
+    chance = (z * np.sqrt(total)) * np.outer(spread, spread) + 0.5
+    chance += np.maximum(np.outer(skew, skew), 0) * ((z * z - 1) / 6)
+    entangled = np.triu(common - total * np.outer(p, p) > chance, 1)
+    return unstationary, entangled, 0.0 if n_without <= expected else n_without - (total - m)

@@ -10,14 +10,17 @@ import numpy as np
 from numba import njit
 
 from hrpursuit.compiled import kernel
+from hrpursuit.core.products import product, product_of_transposed, product_with_transposed
+from hrpursuit.core.protocols import Array
 
 f4 = np.float32
 LARGEST = f4(2.5)  # square of a singular value of W up to which a Newton-Schulz step is good; it diverges from 5 on
 SMALL = f4(0.3)  # a code is small when it is below this share of the rms of its column
 
 
-@kernel(fastmath=True, nogil=True, error_model="numpy")
-def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
+def descend(
+    X_twice: Array, W: Array, M: Array, offsets: Array, n_batch: int, turns: Array, momentum: float, softening: float
+) -> tuple[float, float, float]:
     """Steps on batches of consecutive rows, one for each offset; W and M are changed in place.
 
     Parameters
@@ -43,119 +46,106 @@ def descend(X_twice, W, M, offsets, n_batch, turns, momentum, softening):
     flatness : float
         Mean over the atoms of the l1 norm of their codes over the rms: .8 for Gaussian codes, less for sparse ones.
     """
-    n = W.shape[0]
-    codes = np.empty((2, n_batch, n), f4)
-    S = codes[0]
-    P = codes[1]
-    squares = np.empty((2, n, n), f4)
-    A = squares[0]
-    V = squares[1]
-    columns = np.empty((1, 3, n), f4)
-    leading = columns[0, 0]  # direction of the largest singular value of W, about
+    n = len(W)
+    S, P = np.empty((2, n_batch, n), f4)
+    A, V = np.empty((2, n, n), f4)
+    _descend(X_twice, W, M, offsets, turns, f4(momentum), f4(softening), S, P, A, V, np.empty((2, n), f4))
+    return _order(S)
+
+
+def _order(S: Array) -> tuple[float, float, float]:
+    """What `descend` returns, of these codes."""
+    m, n = S.shape
+    squares = S * S
+    mean = np.add.reduce(squares, axis=0) / m
+    flatness = np.add.reduce(np.abs(S), axis=0) @ (1 / np.sqrt(mean + f4(1e-30))) / (m * n)
+    small = np.add.reduce(squares < SMALL * SMALL * mean, axis=0)
+    return float(small.min() / m), float(small.max() / m), float(flatness)
+
+
+@kernel(fastmath=True, nogil=True, error_model="numpy")
+def _descend(X_twice, W, M, offsets, turns, momentum, softening, S, P, A, V, columns):
+    """`descend` with room for the codes and scores of a batch, two square matrices and two vectors."""
+    n_batch, n = S.shape
     for i in range(n):
-        leading[i] = 1 / np.sqrt(n)
+        columns[0, i] = 1 / np.sqrt(n)  # direction of the largest singular value of W, about
     for k in range(len(offsets)):
-        np.dot(X_twice[offsets[k] : offsets[k] + n_batch], W.T, S)
-        if softening < 0:
-            for r in range(n_batch):
-                for i in range(n):
-                    P[r, i] = f4(1) if S[r, i] > 0 else f4(-1)
-        else:
-            for r in range(n_batch):
-                for i in range(n):
-                    size = softening + abs(S[r, i])
-                    P[r, i] = S[r, i] / (size * np.sqrt(size))
-        np.dot(P.T, S, A)
+        product_with_transposed(X_twice, offsets[k], W, S)
+        for r in range(n_batch):
+            for i in range(n):
+                code = S[r, i]
+                if softening < 0:
+                    P[r, i] = f4(1) if code > 0 else f4(-1)
+                else:
+                    size = softening + abs(code)
+                    P[r, i] = code / (size * np.sqrt(size))
+        product_of_transposed(P, 0, S, A)
         square = f4(0)
         for i in range(n):
             for j in range(i):
-                A[i, j] = A[j, i] - A[i, j]
-                square += A[i, j] * A[i, j]
+                skew = A[j, i] - A[i, j]
+                A[i, j] = skew
+                square += skew * skew
         scale = f4(turns[k]) * np.sqrt(n / (f4(2) * square + f4(1e-30)))
-        largest = f4(0)
         for i in range(n):
             for j in range(i):
-                M[i, j] = momentum * M[i, j] + scale * A[i, j]
-                M[j, i] = -M[i, j]
+                turn = momentum * M[i, j] + scale * A[i, j]
+                M[i, j] = turn
+                M[j, i] = -turn
+        largest = f4(1)
         for i in range(n):
             row = f4(0)
             for j in range(n):
-                row += M[i, j] * M[i, j]
-            largest = max(largest, row)
+                turn = M[i, j]
+                row += turn * turn
+            largest = row if row > largest else largest
         if largest > 1:  # an atom that turns further than this would leave the range of the Newton-Schulz step
-            shrink = 1 / np.sqrt(largest)
-            for i in range(n):
-                for j in range(n):
-                    M[i, j] *= shrink
-        np.dot(M, W, V)
+            _multiply(M, 1 / np.sqrt(largest))
+        product(M, 0, W, V)
         for i in range(n):
             for j in range(n):
                 W[i, j] += V[i, j]
-        np.dot(W, W.T, A)
-        square = _largest_eigenvalue(A, leading, columns[0, 1])
+        product_with_transposed(W, 0, W, A)
+        square = _largest_eigenvalue(A, columns)
         n_rounds = 1
         if square > LARGEST:  # all atoms turn in one plane, too far for a Newton-Schulz step
-            shrink = np.sqrt(1 / square)
             n_rounds = 10
-            for i in range(n):
-                for j in range(n):
-                    W[i, j] *= shrink
-                    M[i, j] *= shrink
+            _multiply(W, np.sqrt(1 / square))
+            _multiply(M, np.sqrt(1 / square))
         for _ in range(n_rounds):
             if n_rounds > 1:
-                np.dot(W, W.T, A)
+                product_with_transposed(W, 0, W, A)
             for i in range(n):
                 for j in range(n):
                     A[i, j] *= f4(-0.5)
                 A[i, i] += f4(1.5)
-            np.dot(A, W, V)
+            product(A, 0, W, V)
             for i in range(n):
                 for j in range(n):
                     W[i, j] = V[i, j]
-    return _order(S, columns[0, 0], columns[0, 1], columns[0, 2])
 
 
-@njit(fastmath=True, inline="always", error_model="numpy")
-def _largest_eigenvalue(A, v, u):
-    """Of a positive matrix, by three power iterations from the unit vector v, which they turn."""
+@njit(fastmath=True, error_model="numpy")
+def _multiply(A, factor):
+    for i in range(A.shape[0]):
+        for j in range(A.shape[1]):
+            A[i, j] *= factor
+
+
+@njit(fastmath=True, error_model="numpy")
+def _largest_eigenvalue(A, columns):
+    """Of a positive matrix, by three power iterations from the unit vector columns[0], which they turn."""
+    n = A.shape[0]
     size = f4(0)
     for _ in range(3):
         size = f4(0)
-        for i in range(len(v)):
-            product = f4(0)
-            for j in range(len(v)):
-                product += A[i, j] * v[j]
-            u[i] = product
-            size += product * product
+        for i in range(n):
+            total = f4(0)
+            for j in range(n):
+                total += A[i, j] * columns[0, j]
+            columns[1, i] = total
+            size += total * total
         size = np.sqrt(size)
-        for i in range(len(v)):
-            v[i] = u[i] / (size + f4(1e-30))
+        for i in range(n):
+            columns[0, i] = columns[1, i] / (size + f4(1e-30))
     return size
-
-
-@njit(fastmath=True, inline="always", error_model="numpy")
-def _order(S, square, total, count):
-    """What `descend` returns; the others are room for sums of columns."""
-    m, n = S.shape
-    for i in range(n):
-        square[i] = 0
-        total[i] = 0
-        count[i] = 0
-    for r in range(m):
-        for i in range(n):
-            square[i] += S[r, i] * S[r, i]
-            total[i] += abs(S[r, i])
-    flatness = 0.0
-    for i in range(n):
-        mean = square[i] / m
-        flatness += total[i] / (m * np.sqrt(mean + f4(1e-30)) * n)
-        square[i] = SMALL * SMALL * mean
-    for r in range(m):
-        for i in range(n):
-            count[i] += f4(1) if S[r, i] * S[r, i] < square[i] else f4(0)
-    fewest = count[0]
-    most = count[0]
-    for i in range(n):
-        fewest = min(fewest, count[i])
-        most = max(most, count[i])
-    return fewest / m, most / m, flatness

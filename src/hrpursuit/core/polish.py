@@ -7,14 +7,14 @@ codes down. For an orthogonal dictionary E is skew; for a complete one it is fre
 has a system of its own.
 
 Compiled but for the loop over the levels: for a few dozen features calls would cost more than the arithmetic. Kernels
-are loops rather than array expressions, do not call each other, and allocate few arrays of three dimensions, since all
-else takes long to compile.
+are loops rather than array expressions and write to arrays that they are given, since all else takes long to compile.
 """
 
 import numpy as np
 from numba import njit
 
 from hrpursuit.compiled import kernel
+from hrpursuit.core.products import product, product_of_transposed, product_with_transposed
 from hrpursuit.core.protocols import Array
 
 _LEVELS = 14
@@ -30,67 +30,66 @@ f4 = np.float32
 
 
 @kernel(fastmath=True, nogil=True, error_model="numpy")
-def _correct(codes, t, free, max_iter, tol, E):  # type: ignore[no-untyped-def]
+def _correct(  # type: ignore[no-untyped-def]
+    codes, t, free, max_iter, tol, E,
+    S, M, squares, shifts, H, half, residual, direction, active, first, size, bend,
+):  # fmt: skip
     """Conjugate gradients for E, in place: one system for a skew matrix, or one for each row of a free one.
 
-    Its rows are zero where there is nothing to correct or too little to hold on to. Returns its largest magnitude.
+    Its rows are zero where there is nothing to correct or too little to hold on to. Returns its largest magnitude. The
+    arguments from S on are room: four matrices like the codes, four like E, and four vectors.
     """
     m, n = codes.shape
-    tall = np.empty((4, m, n), f4)
-    S = tall[0]
-    M = tall[1]
-    product = tall[2]
-    square = np.empty((4, n, n), f4)
-    H = square[0]
-    half = square[1]
-    residual = square[2]
-    direction = square[3]
-    sums = np.empty((1, 5, n))
-    n_small = sums[0, 0]
-    active = sums[0, 1]  # 1 or 0
-    size = sums[0, 2]
-    first = sums[0, 3]
-    bend = sums[0, 4]
     for i in range(n):
-        n_small[i] = 0.0
+        active[i] = 0.0  # the number of small codes; below 1 for rows that are worked on, else 0
     for k in range(m):
         for i in range(n):
-            small = abs(codes[k, i]) < t[i]
-            n_small[i] += small
-            S[k, i] = codes[k, i]
-            M[k, i] = f4(small)
-            tall[3, k, i] = S[k, i] * S[k, i]
-            product[k, i] = M[k, i] * S[k, i]
-    np.dot(M.T, tall[3], direction)  # the weights, for now
-    np.dot(product.T, S, half)
+            exact = codes[k, i]
+            small = f4(1) if abs(exact) < t[i] else f4(0)
+            code = f4(exact)
+            active[i] += small
+            S[k, i] = code
+            M[k, i] = small
+            squares[k, i] = code * code
+            shifts[k, i] = small * code
+    product_of_transposed(M, 0, squares, E)  # the weights, for now
+    product_of_transposed(shifts, 0, S, half)
     ridge = f4(1e-30)  # no division by zero where no code is small
     for i in range(n):
         for j in range(n):
-            ridge = max(ridge, f4(1e-6) * direction[i, j])
+            weight = f4(1e-6) * E[i, j]
+            ridge = weight if weight > ridge else ridge
     for i in range(n):
         for j in range(n):
-            H[i, j] = direction[i, j] + ridge if free else direction[i, j] + direction[j, i] + 2 * ridge
-            residual[i, j] = (half[i, j] if i != j else f4(0)) if free else half[i, j] - half[j, i]
-            E[i, j] = 0
-    for i in range(n):
-        for j in range(n):
-            direction[i, j] = residual[i, j] / H[i, j]
+            weight = E[i, j] + ridge
+            rest = half[i, j]
+            if not free:
+                weight += E[j, i] + ridge
+                rest -= half[j, i]
+            elif i == j:
+                rest = f4(0)
+            H[i, j] = weight
+            residual[i, j] = rest
+            direction[i, j] = rest / weight
     _row_sums(residual, direction, free, first)
     for i in range(n):
         size[i] = first[i]
-        active[i] = first[i] > 0 and (not free or n_small[i] >= n)
+        active[i] = first[i] > 0 and (not free or active[i] >= n)
+        for j in range(n):
+            E[i, j] = 0
     for _ in range(max_iter):
-        np.dot(S, direction.T, product)
+        product_with_transposed(S, 0, direction, shifts)
         for k in range(m):
             for i in range(n):
-                product[k, i] *= M[k, i]
-        np.dot(product.T, S, half)
+                shifts[k, i] *= M[k, i]
+        product_of_transposed(shifts, 0, S, half)
         for i in range(n):
             half[i, i] = 0
             if not free:
                 for j in range(i):
-                    half[i, j] -= half[j, i]
-                    half[j, i] = -half[i, j]
+                    skew = half[i, j] - half[j, i]
+                    half[i, j] = skew
+                    half[j, i] = -skew
         _row_sums(direction, half, free, bend)
         for i in range(n):
             if not bend[i] > 1e-30 * first[i]:  # a direction that the small codes do not see
@@ -98,25 +97,26 @@ def _correct(codes, t, free, max_iter, tol, E):  # type: ignore[no-untyped-def]
             step = f4(size[i] / bend[i]) if active[i] > 0 else f4(0)
             for j in range(n):
                 E[i, j] += step * direction[i, j]
-                residual[i, j] -= step * half[i, j]
-                half[i, j] = residual[i, j] / H[i, j]
+                rest = residual[i, j] - step * half[i, j]
+                residual[i, j] = rest
+                half[i, j] = rest / H[i, j]
             bend[i] = size[i]
         _row_sums(residual, half, free, size)
-        n_active = 0
+        n_active = 0.0
         for i in range(n):
             if not size[i] > tol * tol * first[i]:
                 active[i] = 0.0
-            n_active += active[i] > 0
-        if n_active == 0:
-            break
-        for i in range(n):
+            n_active += active[i]
             ratio = f4(size[i] / bend[i]) if active[i] > 0 else f4(0)
             for j in range(n):
                 direction[i, j] = ratio * direction[i, j] + half[i, j]
+        if n_active == 0:
+            break
     largest = f4(0)
     for i in range(n):
         for j in range(n):
-            largest = max(largest, abs(E[i, j]))
+            turn = abs(E[i, j])
+            largest = turn if turn > largest else largest
     return largest
 
 
@@ -137,42 +137,47 @@ def _row_sums(A, B, apart, sums):  # type: ignore[no-untyped-def]
 
 
 @kernel(fastmath=True, nogil=True, error_model="numpy")
-def _move(X, W, S, E, free):  # type: ignore[no-untyped-def]
-    """W <- (I - E) W with its codes S, in place: made orthogonal by Newton-Schulz steps; or where E is free, an atom
-    moves only if the l1/l2 ratio of its codes falls, and its codes keep their l2 norm.
-    """
-    m, n = S.shape
-    square = np.empty((3, n, n))
-    moved = square[0]
-    defect = square[1]
-    correction = square[2]
+def _turn(X, W, S, E, moved, defect, correction):  # type: ignore[no-untyped-def]
+    """W <- (I - E) W with its codes S, in place, made orthogonal by Newton-Schulz steps; the rest is room."""
+    n = W.shape[0]
     for i in range(n):
         for j in range(n):
-            defect[i, j] = (1.0 if i == j else 0.0) - E[i, j]
-    np.dot(defect, W, moved)
-    if not free:
-        for _ in range(12):
-            np.dot(moved, moved.T, defect)
-            size = 0.0
-            for i in range(n):
-                defect[i, i] -= 1
-                for j in range(n):
-                    size = max(size, abs(defect[i, j]))
-            if not size < 1:
-                break
-            np.dot(defect, moved, correction)
-            for i in range(n):
-                for j in range(n):
-                    moved[i, j] -= 0.5 * correction[i, j]
-            if size < 1e-8:
-                break
+            defect[i, j] = -E[i, j]
+        defect[i, i] += 1
+    product(defect, 0, W, moved)
+    for _ in range(12):
+        product_with_transposed(moved, 0, moved, defect)
+        size = 0.0
+        for i in range(n):
+            defect[i, i] -= 1
+            for j in range(n):
+                one = abs(defect[i, j])
+                size = one if one > size else size
+        if not size < 1:
+            break
+        product(defect, 0, moved, correction)
         for i in range(n):
             for j in range(n):
-                W[i, j] = moved[i, j]
-        np.dot(X, W.T, S)
-        return
-    S_moved = np.empty((1, m, n))[0]
-    np.dot(X, moved.T, S_moved)
+                moved[i, j] -= 0.5 * correction[i, j]
+        if size < 1e-8:
+            break
+    for i in range(n):
+        for j in range(n):
+            W[i, j] = moved[i, j]
+    product_with_transposed(X, 0, W, S)
+
+
+def _move(X: Array, W: Array, S: Array, E: Array) -> None:
+    """W <- (I - E) W with its codes S, in place. An atom moves only if the l1/l2 ratio of its codes falls, and its
+    codes keep their l2 norm.
+    """
+    moved = W - E @ W
+    _keep_sparser(W, S, moved, X @ moved.T)
+
+
+@kernel(fastmath=True, nogil=True, error_model="numpy")
+def _keep_sparser(W, S, moved, S_moved):  # type: ignore[no-untyped-def]
+    m, n = S.shape
     for i in range(n):
         l1 = l2 = l1_moved = l2_moved = 0.0
         for k in range(m):
@@ -189,34 +194,44 @@ def _move(X, W, S, E, free):  # type: ignore[no-untyped-def]
 
 
 @kernel(fastmath=True, nogil=True, error_model="numpy")
-def _small_codes(S, W, t, rms, zero_level):  # type: ignore[no-untyped-def]
+def _small_codes(S, W, t, rms, zero_level, counts, scales):  # type: ignore[no-untyped-def]
     """Number of codes of an atom below its threshold t, the least and the largest one, and that of all atoms; and the
     largest scale of these codes relative to the rms, where a scale is (mean sqrt|s|)^2, about the median.
 
-    The thresholds are lowered, in place, to what the scales and the zero level ask.
+    The thresholds are lowered, in place, to what the scales and the zero level ask. `counts` and `scales` are room.
     """
     m, n = S.shape
-    least = m
-    most = 0
-    n_small = 0
+    for i in range(n):
+        counts[i] = 0.0
+        scales[i] = 0.0
+    for k in range(m):
+        for i in range(n):
+            size = abs(S[k, i])
+            small = 1.0 if size < t[i] else 0.0
+            counts[i] += small
+            scales[i] += small * np.sqrt(size)
+    least = counts[0]
+    most = 0.0
+    n_small = 0.0
     largest = 0.0
     for i in range(n):
-        count = 0
-        total = 0.0
-        for k in range(m):
-            v = abs(S[k, i])
-            if v < t[i]:
-                count += 1
-                total += np.sqrt(v)
-        least = min(least, count)
-        most = max(most, count)
+        count = counts[i]
+        least = count if count < least else least
+        most = count if count > most else most
         n_small += count
-        scale = (total / max(count, 1)) ** 2
-        largest = max(largest, scale / max(rms[i], 1e-300))
+        root = scales[i] / count if count > 0 else 0.0
+        scale = root * root
+        level = rms[i]
+        largest = scale / level if scale > largest * level else largest
         norm = 0.0
         for j in range(n):
-            norm += W[i, j] ** 2
-        t[i] = max(min(t[i] / 2, 8 * scale), zero_level * np.sqrt(norm), 1e-10 * rms[i])
+            entry = W[i, j]
+            norm += entry * entry
+        floor = zero_level * np.sqrt(norm)
+        floor = 1e-10 * level if 1e-10 * level > floor else floor
+        limit = t[i] / 2
+        limit = 8 * scale if 8 * scale < limit else limit
+        t[i] = limit if limit > floor else floor
     return least, most, n_small, largest
 
 
@@ -250,26 +265,31 @@ def _polish(X: Array, W: Array, free: bool, zero_level: float, start: float, pro
     S = X @ W.T
     rms = np.sqrt(np.einsum("ij,ij->j", S, S) / m)
     t, E = start * rms, np.empty((n, n), np.float32)
+    tall, square = np.empty((4, m, n), np.float32), np.empty((4, n, n), np.float32)
+    room, codes_room, turn_room = (*square, *np.empty((4, n))), np.empty((2, n)), np.empty((3, n, n))
     fine, last, share, done = start < 0.1, np.inf, 0.0, True
     for level in range(_LEVELS):
         if level == _FEW_ROWS_FROM and zero_level < 1e-8:
-            least, most, _, _ = _small_codes(S, W, t.copy(), rms, zero_level)
+            least, most, _, _ = _small_codes(S, W, t.copy(), rms, zero_level, *codes_room)
             for_zeros = _ZEROS_PER_FEATURE * n / max(least / m, 0.1)
             for_others = _NONZEROS / max(1 - most / m, 1e-3)
             m = min(m, int(max(for_zeros, for_others)) + 1)
-            X, S = X[:m], S[:m]
+            X, S, tall = X[:m], S[:m], tall[:, :m]
         tol = 1e-3 if level > 3 or fine else 0.02 if level > 1 else 0.1
-        size = _correct(S, t, free, 30 if level > 1 or fine else 10, tol, E)
+        size = _correct(S, t, free, 30 if level > 1 or fine else 10, tol, E, *tall, *room)
         if not size < 1:
             break
-        _move(X, W, S, E, free)
+        if free:
+            _move(X, W, S, E)
+        else:
+            _turn(X, W, S, E, *turn_room)
         if probing and level == (1 if free else 0):
-            least, most, n_small, _ = _small_codes(S, W, _NEXT_TO_ZERO * rms, rms, zero_level)
+            least, most, n_small, _ = _small_codes(S, W, _NEXT_TO_ZERO * rms, rms, zero_level, *codes_room)
             zeros_show = least > _LEAST_SHARE * m and n_small > _MEAN_SHARE * m * n
             done = most > _MEAN_SHARE * m if free else zeros_show
             if not done:
                 break
-        least, most, _, largest = _small_codes(S, W, t, rms, zero_level)
+        least, most, _, largest = _small_codes(S, W, t, rms, zero_level, *codes_room)
         if size < 2e-12 or least < n // 2:
             break
         if level == 0:

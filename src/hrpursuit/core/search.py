@@ -190,12 +190,8 @@ class Descent:
         """Steps on random batches; the order of the last one."""
         offsets = self._rng.integers(self._m, size=n_steps)
         turns = np.full(n_steps, _TURN) if turns is None else turns
-        found = descend(
-            self._twice, self.W, self._momentum, offsets, self._n_batch, turns,
-            np.float32(_MOMENTUM), np.float32(softening),
-        )  # fmt: skip
-        fewest, most, flatness = found
-        return Order(fewest, most, flatness, self._n_batch)
+        found = descend(self._twice, self.W, self._momentum, offsets, self._n_batch, turns, _MOMENTUM, softening)
+        return Order(*found, self._n_batch)
 
     def quench(self) -> tuple[Array, Order]:
         """Dictionary after steps of falling size on all rows, orthogonal to single precision; the state itself stays as
@@ -207,9 +203,7 @@ class Descent:
         parts = (_QUENCH_TURNS,) if len(W) <= _FEW_FEATURES else (_QUENCH_TURNS[:4], _QUENCH_TURNS[4:])
         for turns in parts:
             offsets = np.zeros(len(turns), np.int64)
-            found = descend(self._twice, W, still, offsets, self._m, turns, np.float32(0), np.float32(_SOFTENING))
-            fewest, most, flatness = found
-            order = Order(fewest, most, flatness, self._m)
+            order = Order(*descend(self._twice, W, still, offsets, self._m, turns, 0.0, _SOFTENING), self._m)
             if not order.is_even(0.35):
                 break
         return W.astype(np.float64), order

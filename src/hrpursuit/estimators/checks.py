@@ -24,6 +24,10 @@ _SHOWN = 8
 _ROUNDING = 1e-20  # share of its square that a constant feature leaves when its mean is taken off
 
 
+class MisspecifiedWarning(UserWarning):
+    """Samples are exactly sparse, but only with other settings than those of the fit, which the message names."""
+
+
 def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
     if n_samples < max(2, n_features):
         raise ValueError(

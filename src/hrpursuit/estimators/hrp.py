@@ -20,6 +20,7 @@ from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.search import SEARCH
 from hrpursuit.estimators.base import Coder
 from hrpursuit.estimators.checks import (
+    MisspecifiedWarning,
     check_dict_init,
     check_enough_samples,
     check_independent,
@@ -274,7 +275,7 @@ class HRP(LikelihoodMixin):
             print(f"[{type(self).__name__}] {self.verdict_}", flush=True)
         if self.verdict_.kind == "misspecified" and self.n_nonzero_coefs is None:
             message = f"{self.verdict_.finding}: {self.verdict_.advice}"
-            warnings.warn(f"{type(self).__name__}: {message}.", ConvergenceWarning, stacklevel=3)
+            warnings.warn(f"{type(self).__name__}: {message}.", MisspecifiedWarning, stacklevel=3)
         for stage in self.stages_:
             if stage.shortfall is not None:
                 warnings.warn(

@@ -218,8 +218,8 @@ class MiniBatchHRP(LikelihoodMixin):
         else:
             model = copy.copy(self) if first else self  # scikit-learn sets attributes while it validates
             X = validated(model, X, reset=first)
-            check_scale(X, smallest=False)
             rows = ArrayRows(X, feature_names=getattr(model, "feature_names_in_", None))
+            look_over(rows, bounded=True)
         return self._take(self._new_state(rows.n_features) if first else self._state, rows, first=first)
 
     def _take(self, state: OnlineState, rows: Rows, *, first: bool) -> Self:
@@ -227,12 +227,13 @@ class MiniBatchHRP(LikelihoodMixin):
 
         Attributes change all at once and at the very end: an error or an interruption leaves the model as it was.
         """
-        for block in rows.blocks():
-            state = take(state, block)
         shown = dict(vars(self))
         if first:
             shown.pop("feature_names_in_", None)
             shown |= {"_dtype": rows.dtype} | features_of(rows)
+        for block in rows.blocks():
+            with one_blas_thread():
+                state = take(state, block)
         moved = first or state.n_steps != self.n_steps_
         self.__dict__ = shown | self._attributes(state, shown["_dtype"] if moved else None)
         return self

@@ -16,7 +16,7 @@ from hrpursuit.baselines.base import in_memory
 from hrpursuit.core.masked import fill_with_row_means
 from hrpursuit.core.protocols import Rows
 from hrpursuit.estimators import HRP
-from hrpursuit.estimators.checks import check_enough_samples, check_observed, check_scale
+from hrpursuit.estimators.checks import MisspecifiedWarning, check_enough_samples, check_observed, check_scale
 from hrpursuit.experiments.methods import COMPARED, OURS, warm_up
 from hrpursuit.experiments.style import FAINT, LINES, panels
 
@@ -105,7 +105,7 @@ def choose_n_nonzero(samples: Samples, seed: int) -> int:
     number of codes.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", MisspecifiedWarning)  # it is to be orthogonal here
         codes = HRP(random_state=seed).fit_transform(samples.filled)
     energies = np.sort(np.square(codes, dtype=np.float64), axis=1).sum(axis=0)  # smallest codes first
     left = np.sqrt(np.cumsum(energies) / energies.sum())

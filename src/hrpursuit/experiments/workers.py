@@ -17,6 +17,7 @@ from typing import Any, Self
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from hrpursuit.estimators import MisspecifiedWarning
 from hrpursuit.experiments.experiment import Config
 
 
@@ -40,7 +41,8 @@ def _prepare() -> None:
         os._exit(1)
 
     threading.Thread(target=end_with_parent, daemon=True).start()
-    warnings.simplefilter("ignore", ConvergenceWarning)  # results show how a fit ended
+    for category in (ConvergenceWarning, MisspecifiedWarning):
+        warnings.simplefilter("ignore", category)  # results show how a fit ended
     threadpool_limits(1)
 
 

@@ -54,4 +54,5 @@ class Archive:
         try:
             work()
         except Exception as error:  # a full disk must not end the role
-            self._happenings.repeat("archive", f"cannot write to {self._path}: {error}", level=logging.ERROR)
+            kept = f"{self._recorder.n_waiting} slots are kept, {self._recorder.n_dropped} were dropped"
+            self._happenings.repeat("archive", f"cannot write to {self._path}: {error}; {kept}", level=logging.ERROR)

@@ -14,17 +14,15 @@ import numpy as np
 
 from hrpursuit.live.archive import Archive
 from hrpursuit.live.decoder import LiveDecoder
-from hrpursuit.live.figures import Figures, Happenings
 from hrpursuit.live.gateway import REQUEST
 from hrpursuit.live.journal import Journal
 from hrpursuit.live.messages import Gap, Slot
 from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic
+from hrpursuit.live.role import Role
 from hrpursuit.live.slots import SECOND, Clock
 
-_QUIET = 60.0  # seconds without a message before that is said
 _BETWEEN_REQUESTS = 5.0  # seconds between requests for a keyframe, until one has come
 _EARLY = 2  # messages that came too early before a keyframe is asked for: the one before them may be on its way
-_LAST_WORDS = 5.0  # seconds at a stop for what has not been published
 
 
 @dataclass(frozen=True)
@@ -71,8 +69,8 @@ class ControllerSettings:
             check_topic(self.to.replace("{sensor}", "s"), wildcards=False)
 
 
-class Controller:
-    """Runs until it is told to stop.
+class Controller(Role):
+    """Runs until it is told to stop: then the archive is closed.
 
     Parameters
     ----------
@@ -89,17 +87,14 @@ class Controller:
     """
 
     def __init__(self, settings: ControllerSettings, connection: Connection, *, clock: Clock | None = None) -> None:
+        super().__init__("controller", clock)
         self.settings = settings
-        self.clock = clock or Clock()
-        self.figures = Figures("controller")
-        self.happenings = Happenings("controller", lambda: self.clock.now() / SECOND)
         self.decoder = LiveDecoder(key=settings.key)
         self.shown: Callable[[Slot, float], float | None] | None = None
         self._waiting: deque[Outgoing] = deque()
         self._archive = Archive(settings.archive, self.happenings) if settings.archive else None
         self._journal = Journal(settings.journal) if settings.journal else None
         self._restore()
-        self._heard = time.monotonic()
         self._asked = -math.inf
         self._n_early = 0
         self._components: np.ndarray | None = None
@@ -115,30 +110,16 @@ class Controller:
             connected=self._connected,
         )
 
-    @property
-    def is_connected(self) -> bool:
-        return self._link.is_connected
+    def _has_last_words(self) -> bool:
+        return bool(self._waiting) and self._link.is_connected
 
-    async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set: then the archive is closed."""
-        connected = asyncio.create_task(self._link.run())
-        watching = asyncio.create_task(self._watch())
-        stopping = asyncio.create_task(stop.wait())
-        try:
-            await asyncio.wait([connected, watching, stopping], return_when=asyncio.FIRST_COMPLETED)
-            for task in (connected, watching):
-                if task.done():
-                    task.result()  # raises what went wrong
-            if self._waiting and self._link.is_connected:
-                await asyncio.wait([asyncio.create_task(self._link.emptied())], timeout=_LAST_WORDS)
-        finally:
-            for task in (connected, watching, stopping):
-                task.cancel()
-            await asyncio.gather(connected, watching, stopping, return_exceptions=True)
-            for one in (self._archive, self._journal):
-                if one is not None:
-                    one.close()
-        self.happenings.say(f"stopped: {self.figures.get('slots_total'):.0f} slots rebuilt")
+    def _close(self) -> None:
+        for one in (self._archive, self._journal):
+            if one is not None:
+                one.close()
+
+    def _account(self) -> str:
+        return f"{self.figures.get('slots_total'):.0f} slots rebuilt"
 
     def _restore(self) -> None:
         """Go on where a controller that was stopped or killed was: the messages in between may still come."""
@@ -151,16 +132,14 @@ class Controller:
         if n_slots:
             self.happenings.say(f"goes on where it was, after {n_slots} slots of the journal")
 
-    async def _watch(self) -> None:
+    async def _beside(self) -> None:
         while True:
             await asyncio.sleep(1.0)
             self.clock.jump()
-            quiet = time.monotonic() - self._heard
-            if quiet > _QUIET and self._link.is_connected:
-                self.happenings.repeat("quiet", f"no message on {self.settings.source} for {quiet:.0f} s")
+            self._say_if_quiet(f"message on {self.settings.source}")
 
     def _connected(self) -> None:
-        self._heard = time.monotonic()
+        self._listen_anew()
         if self.decoder.stream is None:
             self._ask("a keyframe to start with")
 
@@ -174,8 +153,8 @@ class Controller:
         self._waiting.append(Outgoing(f"{self.settings.source}/{REQUEST}", b"", 0))
         self._link.wake()
 
-    def _handle(self, topic: str, payload: bytes) -> None:
-        self._heard = time.monotonic()
+    def _handle(self, topic: str, payload: bytes, is_retained: bool) -> None:
+        self._listen_anew()
         start = time.perf_counter()
         keyframes = self.decoder.counts["keyframes"]
         lost = self.decoder.counts["lost"]
@@ -186,8 +165,8 @@ class Controller:
         self.figures.count("bytes_total", len(payload))
         self.figures.count("keyframes_total", is_keyframe)
         self._say_lost(self.decoder.counts["lost"] - lost)
-        if self._journal is not None and (isinstance(found, list) or found.reason == "missed"):
-            self._journal.write(payload, is_keyframe)  # one that is too early may be decoded later
+        if isinstance(found, list) or found.reason == "missed":  # one that is too early may be decoded later
+            self._write_journal(payload, is_keyframe)
         if isinstance(found, Gap):
             self._gap(found)
             return
@@ -198,6 +177,20 @@ class Controller:
         for slot in found:
             self._slot(slot, len(payload) / len(found))
         self._link.wake()
+
+    def _write_journal(self, message: bytes, is_keyframe: bool) -> None:
+        if self._journal is None:
+            return
+        try:
+            if not is_keyframe:
+                self._journal.append(message)
+            elif self.decoder.dictionary_message in (None, message):
+                self._journal.start(message)
+            else:
+                self._journal.start(self.decoder.dictionary_message, message)
+        except OSError as error:  # a full disk must not keep values back
+            text = f"cannot write the journal: {error}; after a kill, this controller would wait for a keyframe"
+            self.happenings.repeat("journal", text, level=logging.ERROR)
 
     def _see_atoms(self) -> None:
         if self.decoder.components is not self._components:
@@ -213,6 +206,8 @@ class Controller:
                 self._ask(f"a keyframe: {gap.detail.split(';')[0]}")
         elif gap.reason == "waiting":
             self._ask("a keyframe")
+        elif gap.reason == "dictionary":
+            self._ask(f"a keyframe with the dictionary: {gap.detail.split(';')[0]}")
         elif gap.reason != "duplicate":
             self.happenings.repeat(gap.reason, f"a message is refused ({gap.reason}): {gap.detail}")
 
@@ -223,7 +218,7 @@ class Controller:
             self.happenings.say(f"{lost}; right again from this keyframe on", level=logging.WARNING)
 
     def _slot(self, slot: Slot, n_bytes: float) -> None:
-        present = slot.values[~np.isnan(slot.values)]
+        present = slot.values[np.isfinite(slot.values)]
         self.figures.count("slots_total")
         self.figures.set("sensors", len(slot.columns))
         self.figures.count("bytes_as_json_total", len(_as_json(slot)))
@@ -238,10 +233,12 @@ class Controller:
     def _publish(self, slot: Slot) -> None:
         assert self.settings.to is not None
         for sensor, value in zip(slot.columns, slot.values.tolist(), strict=True):
-            if math.isnan(value):
+            if not math.isfinite(value):
                 continue
             try:
                 topic = check_topic(self.settings.to.replace("{sensor}", sensor), wildcards=False)
+                if topic in (self.settings.source, f"{self.settings.source}/{REQUEST}"):
+                    raise ValueError("values among the messages would be read as such")
             except ValueError:
                 self.happenings.repeat("name", f"sensor {sensor!r} cannot be part of a topic; it is not published")
                 continue
@@ -256,6 +253,6 @@ class Controller:
 
 def _as_json(slot: Slot) -> str:
     """What a slot would be as JSON: its time in seconds, and the readings in the order of the sensors."""
-    values = [None if math.isnan(value) else round(value, 6) for value in slot.values.tolist()]
+    values = [round(value, 6) if math.isfinite(value) else None for value in slot.values.tolist()]
     whole = [int(value) if value is not None and value == int(value) else value for value in values]
     return json.dumps({"time": slot.time // SECOND, "values": whole}, separators=(",", ":"))

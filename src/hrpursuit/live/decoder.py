@@ -52,6 +52,8 @@ class LiveDecoder:
         Identity of the stream that is decoded.
     components : array of shape (n_atoms, n_columns), or None
         Atoms, while slots are sparse codes.
+    dictionary_message : bytes or None
+        The keyframe that brought them: one that only names its dictionary can be decoded after this one.
     counts : dict of str to int
         "messages", "keyframes" and "slots" that came, messages that are "lost" (not there when a later keyframe was
         decoded), and gaps by their reason.
@@ -65,6 +67,7 @@ class LiveDecoder:
         self.max_error: np.ndarray | None = None
         self.stream: int | None = None
         self.components: np.ndarray | None = None
+        self.dictionary_message: bytes | None = None
         self.counts: dict[str, int] = dict.fromkeys(["messages", "keyframes", "slots", "lost", *REASONS], 0)
         self._coder: SlotCoder[Any] | None = None  # None: wait for a keyframe
         self._slots_per_message = 1
@@ -168,6 +171,8 @@ class LiveDecoder:
             return Gap("damaged", "the check of the message is wrong: it was changed, or is of another stream.")
         if not self._is_genuine(sealed, sequence):
             return Gap("key", "the tag of the message is wrong.")
+        if self._came.get(sequence, sealed.body) != sealed.body:
+            self._came[sequence] = b""  # two that say they are this one: neither is decoded
         if sequence < self._expected or sequence in self._came:
             return Gap("duplicate", f"message {sequence} has come before, or too late.")
         n_missed = sequence - self._expected - sum(number < sequence for number in self._came)
@@ -195,10 +200,14 @@ class LiveDecoder:
                 found = Keyframe.from_bytes(head.body, self._dictionaries)
                 coder: SlotCoder[Any] = SlotCoder(found.plan, found.time, found.interval)
             slots = _decoded(found.coded, lambda bits: [coder.code(bits, None) for _ in range(found.n_slots)])
-        except UnknownDictionary:
-            return Gap("waiting", "the keyframe refers to a dictionary that has not come; waiting for one that has it.")
+        except UnknownDictionary as error:
+            return Gap("dictionary", f"{error}; waiting for a keyframe that carries it.")
         except DamagedFile as error:
             return Gap("damaged", f"{error}.")
+        if not isinstance(found.plan, SparsePlan):
+            self.dictionary_message = None
+        elif found.plan.sends_dictionary:
+            self.dictionary_message = message
         return self._start(head, found, coder, slots)
 
     def _start(

@@ -13,7 +13,7 @@ from hrpursuit.live.gateway import Gateway, GatewaySettings
 from hrpursuit.live.mqtt import Connection
 from hrpursuit.live.page import History, Server
 from hrpursuit.live.plant import HOUR, START, Plant
-from hrpursuit.live.roles import run_until_stopped
+from hrpursuit.live.processes import run_until_stopped
 from hrpursuit.live.slots import SECOND, Clock
 
 _PAGE = ("127.0.0.1", 8080)
@@ -38,9 +38,9 @@ class LossyController(Controller):
         super().__init__(*arguments, **more)
         self._lose, self._random = lose, random.Random(seed)
 
-    def _handle(self, topic: str, payload: bytes) -> None:
+    def _handle(self, topic: str, payload: bytes, is_retained: bool) -> None:
         if self._random.random() >= self._lose:
-            super()._handle(topic, payload)
+            super()._handle(topic, payload, is_retained)
 
 
 def run_demo(

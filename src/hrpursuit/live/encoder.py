@@ -11,7 +11,7 @@ from hrpursuit.compression.parameters import Amounts, request_target
 from hrpursuit.live.keyframe import MOST_SLOTS_PER_MESSAGE, Keyframe
 from hrpursuit.live.plan import MOST_READINGS, Plan, check_names
 from hrpursuit.live.planning import make_plan
-from hrpursuit.live.slot_coder import LONGEST, Bits, SlotCoder, Wanted
+from hrpursuit.live.slot_coder import LONGEST, MOST_TIME, Bits, SlotCoder, Wanted
 from hrpursuit.live.t0 import Learner, SparsePlan
 from hrpursuit.live.wire import is_keyframe, new_stream, seal, seal_keyframe
 
@@ -21,7 +21,6 @@ _HISTORY = 600  # slots by which units and seasons are chosen: two of the longes
 #: with 24 and 12,315 with 96.
 _REPEATED = 4
 _DICTIONARY_EVERY = 8  # keyframes that carry the dictionary, one in so many; those in between only name it
-_MOST_TIME = 1 << 62
 _BYTES_PER_READING, _MORE_BYTES = 16, 4096  # of the first buffer; a keyframe takes a larger one if need be
 _ODD_BYTES = 10  # that a reading costs which is sent as a float
 
@@ -148,7 +147,7 @@ class LiveEncoder:
         values = np.array(row, dtype=np.float64)
         if values.shape != (len(self.columns),):
             raise ValueError(f"row must have {len(self.columns)} readings, one per column; got shape {values.shape}.")
-        if not isinstance(time, Integral) or isinstance(time, bool) or not -_MOST_TIME < int(time) < _MOST_TIME:
+        if not isinstance(time, Integral) or isinstance(time, bool) or abs(int(time)) >= MOST_TIME:
             raise ValueError(f"time must be whole nanoseconds since 1970, within 2^62 of it; got {time!r}.")
         values[np.isnan(values)] = np.nan  # all NaN are gaps
         self._waiting.append((int(time), values))

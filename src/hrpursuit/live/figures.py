@@ -3,6 +3,7 @@
 import itertools
 import logging
 import math
+import re
 import time
 from collections import defaultdict, deque
 from collections.abc import Callable, Sequence
@@ -13,6 +14,8 @@ _KEPT_DELAYS = 1000  # the last ones, of which median and 99% are taken
 _KEPT_HAPPENINGS = 200  # for the page
 _REPEAT = 60.0  # seconds before a happening of the same kind is logged again
 _NUMBERS = itertools.count(1)  # of happenings, of all roles of the process
+#: Characters that would make more than one line of a happening; names of sensors may have them.
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MOST_KINDS = 1000  # kinds of happenings that are remembered for that
 
 _PREFIX = "hrpursuit_live_"
@@ -22,6 +25,7 @@ METRICS = {
     "readings_late_total": ("counter", "Readings that came after their slot was sent."),
     "readings_bad_total": ("counter", "Payloads that are no number, or have a time far ahead."),
     "readings_refused_total": ("counter", "Readings of sensors beyond the largest number of sensors."),
+    "readings_retained_total": ("counter", "Retained readings without a time, which are left out."),
     "slots_total": ("counter", "Time slots, sent by a gateway or rebuilt by a controller."),
     "slots_dropped_total": ("counter", "Oldest slots that were dropped because the broker was away for too long."),
     "messages_total": ("counter", "Messages, sent by a gateway or received by a controller."),
@@ -142,6 +146,7 @@ class Happenings:
         self._said: dict[str, tuple[float, int]] = {}  # by kind: when it was logged, how often it was kept back since
 
     def say(self, text: str, *, level: int = logging.INFO) -> None:
+        text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
         self.last.append(Happening(next(_NUMBERS), self._now(), level, text))
         LOG.log(level, "%s: %s", self.role, text)
 

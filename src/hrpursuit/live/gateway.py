@@ -5,7 +5,6 @@ import logging
 import time
 from collections import deque
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,15 +12,13 @@ from typing import Any
 from hrpursuit.compression.tables.lookup import Lookup
 from hrpursuit.live.archive import Archive
 from hrpursuit.live.encoder import LiveEncoder
-from hrpursuit.live.figures import Figures, Happenings
 from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic
 from hrpursuit.live.readings import BadReading, SensorNames, read_payload
+from hrpursuit.live.role import Role
 from hrpursuit.live.slots import SECOND, Clock, SlotAssembler, SlotRow
 
-_QUIET = 60.0  # seconds without a reading before that is said
 _BEHIND = 5  # slots that the gateway may be late before it says so
 _BETWEEN_REQUESTS = 1.0  # seconds between keyframes that are sent on request
-_LAST_WORDS = 5.0  # seconds at a stop for what has not been sent
 _MOST_SENSORS, _MOST_SPARSE = 4096, 256  # that a LiveEncoder takes, without and with n_nonzero_coefs
 REQUEST = "keyframe"  # last level of the topic on which a controller asks for one
 _WORDS = {
@@ -31,6 +28,7 @@ _WORDS = {
     "vanished": "silent for so long that a keyframe without it follows",
 }
 _MOST_NAMED = 4  # sensors in a line of the log
+_SHORTEST = SECOND // 1000  # nanoseconds of a slot
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,13 @@ class GatewaySettings:
     def __post_init__(self) -> None:
         for topic in self.topics:
             check_topic(topic, wildcards=True)
+            if topic.startswith("$share/"):
+                raise ValueError(f"{topic!r} gives each subscriber a part of the readings; leave $share/NAME/ out.")
         check_topic(self.to, wildcards=False)
+        if SensorNames(self.topics)(self.to) is not None:
+            raise ValueError(f"the topics of readings include {self.to!r}: the gateway would read its own messages.")
+        if self.slot < _SHORTEST:
+            raise ValueError(f"a slot must last 1ms or longer; got {self.slot} ns.")
         self.encoder(("any",))
 
     @property
@@ -109,8 +113,8 @@ class GatewaySettings:
         )
 
 
-class Gateway:
-    """Runs until it is told to stop.
+class Gateway(Role):
+    """Runs until it is told to stop: then the last slot is sent and the archive closed.
 
     Parameters
     ----------
@@ -126,10 +130,8 @@ class Gateway:
     """
 
     def __init__(self, settings: GatewaySettings, connection: Connection, *, clock: Clock | None = None) -> None:
+        super().__init__("gateway", clock)
         self.settings = settings
-        self.clock = clock or Clock()
-        self.figures = Figures("gateway")
-        self.happenings = Happenings("gateway", lambda: self.clock.now() / SECOND)
         self.encoder: LiveEncoder | None = None
         self.shown: Callable[[SlotRow], None] | None = None
         self._names = SensorNames(settings.topics)
@@ -142,7 +144,6 @@ class Gateway:
         self._waiting: deque[SlotRow] = deque()
         self._archive = Archive(settings.archive, self.happenings, settings.key) if settings.archive else None
         self._asked = -_BETWEEN_REQUESTS
-        self._heard = time.monotonic()
         self._stopping = False  # slots that wait for a fuller message are sent then
         self._last_time = -(2**63)
         self._link = Link(
@@ -158,54 +159,32 @@ class Gateway:
             connected=self._connected,
         )
 
-    @property
-    def is_connected(self) -> bool:
-        return self._link.is_connected
-
-    async def run(self, stop: asyncio.Event) -> None:
-        """Until `stop` is set: then the last slot is sent and the archive closed."""
-        connected = asyncio.create_task(self._link.run())
-        ticking = asyncio.create_task(self._tick())
-        stopping = asyncio.create_task(stop.wait())
-        try:
-            await asyncio.wait([connected, ticking, stopping], return_when=asyncio.FIRST_COMPLETED)
-            ticking.cancel()
-            for task in (connected, ticking):
-                if task.done():
-                    task.result()  # raises what went wrong
-            await self._send_the_rest()
-        finally:
-            for task in (connected, ticking, stopping):
-                task.cancel()
-            await asyncio.gather(connected, ticking, stopping, return_exceptions=True)
-            if self._archive is not None:
-                self._archive.close()
-        self.happenings.say(
-            f"stopped: {self.figures.get('slots_total'):.0f} slots in {self.figures.get('bytes_total'):.0f} bytes sent"
-        )
-
-    async def _send_the_rest(self) -> None:
+    def _has_last_words(self) -> bool:
         self._stopping = True
         self._take(self._slots.finish())
-        if self.encoder is None and not self._waiting:
-            return
-        self._link.wake()
-        with suppress(TimeoutError):
-            await asyncio.wait_for(self._link.emptied(), _LAST_WORDS)
+        return self.encoder is not None or bool(self._waiting)
+
+    def _say_unsent(self) -> None:
         if self._waiting:
             n = len(self._waiting)
             text = f"{n} slots could not be sent before the stop; the broker was away"
             self.happenings.say(text, level=logging.WARNING)
 
-    async def _tick(self) -> None:
+    def _close(self) -> None:
+        if self._archive is not None:
+            self._archive.close()
+
+    def _account(self) -> str:
+        return f"{self.figures.get('slots_total'):.0f} slots in {self.figures.get('bytes_total'):.0f} bytes sent"
+
+    async def _beside(self) -> None:
         while True:
             due = self._slots.due()
             seconds = 1.0 if due is None else self.clock.seconds_until(due)
             await asyncio.sleep(min(max(seconds, 0.001), 1.0))
             self._follow_clock()
-            now = self.clock.now()
-            self._take(self._slots.close(now))
-            self._say_what_is_wrong(now)
+            self._take(self._slots.close(self.clock.now()))
+            self._say_what_is_wrong()
 
     def _follow_clock(self) -> None:
         jump = self.clock.jump()
@@ -216,10 +195,8 @@ class Gateway:
         self.happenings.say(text, level=logging.WARNING)
         self._take(self._slots.finish())
 
-    def _say_what_is_wrong(self, now: int) -> None:
-        quiet = time.monotonic() - self._heard
-        if quiet > _QUIET and self._link.is_connected:
-            self.happenings.repeat("quiet", f"no reading on {', '.join(self.settings.topics)} for {quiet:.0f} s")
+    def _say_what_is_wrong(self) -> None:
+        self._say_if_quiet(f"reading on {', '.join(self.settings.topics)}")
         n_waiting = len(self._waiting)
         if self._link.is_connected and n_waiting > _BEHIND and self.figures.get("messages_total"):
             mean = self.figures.quantile("codec_seconds", 0.5)
@@ -232,18 +209,23 @@ class Gateway:
         self.figures.set("slots_waiting", n_waiting)
 
     def _connected(self) -> None:
-        self._heard = time.monotonic()
+        self._listen_anew()
         if self.encoder is not None:
             self.encoder.request_keyframe()
 
-    def _handle(self, topic: str, payload: bytes) -> None:
+    def _handle(self, topic: str, payload: bytes, is_retained: bool) -> None:
         if topic == f"{self.settings.to}/{REQUEST}":
             self._requested()
             return
         sensor = self._names(topic)
         if sensor is None:
             return
-        self._heard = time.monotonic()
+        if is_retained and self.settings.time_field is None:
+            self.figures.count("readings_retained_total")
+            text = f"a reading that the broker has retained on {topic} is left out: it may be of any time"
+            self.happenings.repeat("retained", f"{text}; give --time-field if readings have one")
+            return
+        self._listen_anew()
         self.figures.count("readings_total")
         now = self.clock.now()
         try:

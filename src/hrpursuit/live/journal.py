@@ -1,8 +1,11 @@
 """The messages since the last keyframe in a file, so that a controller that was killed can go on where it was."""
 
+import os
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from hrpursuit.files import replaced_when_done
 
@@ -25,7 +28,8 @@ class Journal:
             with path.open("rb") as file:
                 if file.read(len(_MAGIC)) != _MAGIC:
                     raise ValueError(f"{path} is no journal of a controller; remove it, or give another name.")
-        self._file = path.open("ab")
+        self._file: BinaryIO | None = path.open("ab")
+        #: Bytes of whole messages; 0: nothing is written before the next keyframe.
         self._size = sum((len(message) + 4 for message in self.read()), len(_MAGIC)) if self._file.tell() else 0
         self._file.truncate(self._size)  # a message of which a kill has left a part would hide those behind it
 
@@ -40,18 +44,36 @@ class Journal:
                     return
                 yield message
 
-    def write(self, message: bytes, is_keyframe: bool) -> None:
-        record = struct.pack("<I", len(message)) + message
-        if is_keyframe:
-            self._file.close()
-            with replaced_when_done(self._path) as temporary:
-                temporary.write_bytes(_MAGIC + record)
-            self._file = self._path.open("ab")
-            self._size = self._file.tell()
-        elif self._size and self._size + len(record) <= _MOST_BYTES:
+    def start(self, *messages: bytes) -> None:
+        """Have only these: a keyframe, after the one with its dictionary if it does not carry it."""
+        self.close()
+        with replaced_when_done(self._path) as temporary:
+            temporary.write_bytes(_MAGIC + b"".join(map(_record, messages)))
+        self._file = self._path.open("ab")
+        self._size = self._file.tell()
+
+    def append(self, message: bytes) -> None:
+        """Nothing is appended before the first keyframe, or after something could not be written."""
+        record = _record(message)
+        if self._file is None or not self._size or self._size + len(record) > _MOST_BYTES:
+            return
+        try:
             self._file.write(record)
             self._file.flush()
-            self._size += len(record)
+        except OSError:
+            self.close()
+            raise
+        self._size += len(record)
 
     def close(self) -> None:
-        self._file.close()
+        file, size, self._file, self._size = self._file, self._size, None, 0
+        if file is None:
+            return
+        with suppress(OSError):  # of what could not be written before
+            file.close()
+        with suppress(OSError):
+            os.truncate(self._path, size)
+
+
+def _record(message: bytes) -> bytes:
+    return struct.pack("<I", len(message)) + message

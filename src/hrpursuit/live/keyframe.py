@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.layout import Cursor, scaled, varint
 from hrpursuit.live.plan import MOST_READINGS, Plan
+from hrpursuit.live.slot_coder import MOST_TIME
 from hrpursuit.live.t0 import Dictionary, SparsePlan
 
 SAMPLES, SPARSE = range(2)
 MOST_SLOTS_PER_MESSAGE = 1024
-_MOST_TIME = 1 << 63
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Keyframe:
         slots_per_message, first = cursor.varint(MOST_SLOTS_PER_MESSAGE), cursor.varint(2**62)
         n_slots = cursor.varint(MOST_READINGS)
         time, interval = cursor.scaled(), cursor.scaled()
-        if max(abs(time), abs(interval)) >= _MOST_TIME or slots_per_message == 0 or mode > SPARSE:
+        if max(abs(time), abs(interval)) >= MOST_TIME or slots_per_message == 0 or mode > SPARSE:
             raise DamagedFile("a keyframe has an impossible time, mode or number of slots")
         section = cursor.take(cursor.varint())
         plan = Plan.from_bytes(section) if mode == SAMPLES else SparsePlan.from_bytes(section, known)

@@ -1,12 +1,12 @@
 """What a decoder gives back for a message: slots, or a gap that says why there are none."""
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
-Reason = Literal["missed", "duplicate", "old", "damaged", "version", "key", "waiting"]
-REASONS: tuple[Reason, ...] = ("missed", "duplicate", "old", "damaged", "version", "key", "waiting")
+Reason = Literal["missed", "duplicate", "old", "damaged", "version", "key", "waiting", "dictionary"]
+REASONS: tuple[Reason, ...] = get_args(Reason)
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,10 @@ class Gap:
     ----------
     reason : str
         "missed": an earlier message has not come, so that this one cannot be decoded before the next keyframe;
-        "waiting": no keyframe has come yet; "duplicate": it came before; "old": it is older than the keyframe that was
-        decoded last, or of an older stream; "damaged": its check is wrong; "version": another format; "key": its tag is
-        wrong or missing, or there is no key to check it with.
+        "waiting": no keyframe has come yet; "dictionary": the keyframe names a dictionary that has not come;
+        "duplicate": it came before; "old": it is older than the keyframe that was decoded last, or of an older stream;
+        "damaged": its check is wrong; "version": another format; "key": its tag is wrong or missing, or there is no key
+        to check it with.
     detail : str
         A sentence for a log line.
     n_missed : int

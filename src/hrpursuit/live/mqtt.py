@@ -5,6 +5,7 @@ import logging
 import os
 import random
 import ssl
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from hrpursuit.rows.optional import needed
 
 _WINDOW = 20  # messages that are under way at a time; the default of paho
 _KEPT_FOR = 7 * 24 * 3600  # seconds that a broker of MQTT 5 keeps messages for a role that is away
+_SHORT, _MOST_SHORT = 10.0, 3  # seconds of a connection that did not last, and how many of them are told
 _REFUSED = ("not authorized", "not authorised", "bad user name or password", "banned", "identifier")
 
 
@@ -49,6 +51,14 @@ class Connection:
     cert_key_file: Path | None = None
     first_wait: float = 1.0
     longest_wait: float = 60.0
+
+    def __post_init__(self) -> None:
+        given = {"--ca-file": self.ca_file, "--cert-file": self.cert_file, "--cert-key-file": self.cert_key_file}
+        names = [name for name, path in given.items() if path is not None]
+        if names and not self.tls:
+            raise ValueError(f"{names[0]} is for TLS: give the broker as mqtts://{self.host}:8883.")
+        if self.cert_key_file is not None and self.cert_file is None:
+            raise ValueError("--cert-key-file needs --cert-file, the certificate that the key is of.")
 
     @classmethod
     def of(cls, url: str, **more: Any) -> "Connection":
@@ -111,7 +121,7 @@ class Link:
     subscriptions : dict of str to int
         Topic filters, and the QoS asked for.
     handle : callable
-        Called with topic and payload of each message before it is acknowledged.
+        Called with topic, payload, and whether the broker had retained it, of each message before it is acknowledged.
     next_message : callable
         Gives the next message to publish, or None; called again after `wake`.
     name : str
@@ -129,7 +139,7 @@ class Link:
         connection: Connection,
         *,
         subscriptions: dict[str, int],
-        handle: Callable[[str, bytes], None],
+        handle: Callable[[str, bytes, bool], None],
         next_message: Callable[[], Outgoing | None],
         name: str,
         keep_session: bool,
@@ -148,6 +158,7 @@ class Link:
         self._empty = asyncio.Event()
         self.is_connected = False
         self._was_connected = False
+        self._n_short = 0  # connections in a row that were lost soon
 
     def wake(self) -> None:
         """There may be something to publish."""
@@ -162,11 +173,14 @@ class Link:
         """Connect, and connect again whenever it breaks. Raises Refused if the first attempt is refused for good."""
         wait = self._connection.first_wait
         while True:
+            start = time.monotonic()
             try:
                 async with self._client() as client:
-                    wait = self._connection.first_wait
                     await self._use(client)
             except self._aiomqtt.MqttError as error:
+                if self.is_connected:
+                    self._n_short = self._n_short + 1 if time.monotonic() - start < _SHORT else 0
+                    wait = wait if self._n_short else self._connection.first_wait
                 self._lost(error, wait)
             finally:
                 self.is_connected = False
@@ -227,6 +241,10 @@ class Link:
         lost = "the connection to" if self.is_connected else "no connection to"
         end = "is lost" if self.is_connected else "yet"
         text = f"{lost} the broker at {self._connection} {end}: {reason}; trying again in {wait:.1f} s at most"
+        if self._n_short >= _MOST_SHORT:
+            text += (
+                f". It never lasts: if another client calls itself {self._name!r} too, give one of them another --name"
+            )
         self._happenings.say(text, level=logging.WARNING)
 
     def _client(self) -> Any:
@@ -261,7 +279,7 @@ class Link:
     def _receive(self, message: Any) -> None:
         payload = message.payload if isinstance(message.payload, bytes) else str(message.payload or "").encode()
         try:
-            self._handle(str(message.topic), payload)
+            self._handle(str(message.topic), payload, bool(message.retain))
         except Exception:  # one message must not end a role that runs for months
             logging.getLogger("hrpursuit.live").exception("a message on %s could not be handled", message.topic)
 
@@ -281,9 +299,14 @@ def _queue_that_calls(receive: Callable[[Any], None]) -> type[asyncio.Queue[Any]
 def _tls(connection: Connection) -> ssl.SSLContext | None:
     if not connection.tls:
         return None
-    context = ssl.create_default_context(cafile=connection.ca_file)
-    if connection.cert_file is not None:
-        context.load_cert_chain(connection.cert_file, connection.cert_key_file)
+    path = connection.ca_file
+    try:
+        context = ssl.create_default_context(cafile=path)
+        if connection.cert_file is not None:
+            path = connection.cert_file
+            context.load_cert_chain(path, connection.cert_key_file)
+    except ssl.SSLError as error:
+        raise ValueError(f"{path} has no certificate, or not that of the key: {error}.") from error
     return context
 
 

@@ -176,7 +176,9 @@ class Plan:
         names = tuple(cursor.text() for _ in range(n))
         season = cursor.varint(MOST_SEASON)
         shared = [cursor.byte() for _ in groups_of(n)]
-        if n == 0 or season == 0 or any(byte > 15 or byte & 7 > MOST_FRACTION for byte in shared):
+        if n == 0 or len(set(names)) < n:
+            raise DamagedFile("there are no columns, or two of the same name")
+        if season == 0 or any(byte > 15 or byte & 7 > MOST_FRACTION for byte in shared):
             raise DamagedFile("the columns have impossible settings")
         columns: list[Column] = []
         while len(columns) < n:

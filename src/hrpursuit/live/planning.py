@@ -1,6 +1,7 @@
 """The choice of a plan from the readings of the last slots. Only the encoder does it; any valid plan can be decoded."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -31,6 +32,8 @@ _LEAST_READINGS = 16  # of which one may be an outlier
 _NOISE = 24  # a mean change of so many units is noise below its highest bits
 _SEASONS = (24, 7, 12, 48, 96, 144, 288)
 _EXACT = 2.0**50
+_LARGEST = 2.0**51  # whole numbers beyond are not counted
+_ENOUGH_COLUMNS = 256  # that the season is chosen by
 
 
 def make_plan(names: tuple[str, ...], bounds: np.ndarray, history: np.ndarray) -> Plan:
@@ -44,40 +47,42 @@ def make_plan(names: tuple[str, ...], bounds: np.ndarray, history: np.ndarray) -
     history : array of shape (n_slots, n_columns)
         The last readings, NaN where there are none, at least one slot.
     """
-    history = np.column_stack([_without_outliers(column) for column in history.T])
-    finite = np.isfinite(history)
-    usual = [history[finite[:, place], place] for place in range(len(names))]
-    columns, changes = [], []
-    for place, bound in enumerate(bounds.tolist()):
-        column = _column(usual[place], bound)
-        columns.append(column)
-        changes.append(_changes(history[:, place], column))
+    by_column = _without_outliers(np.ascontiguousarray(history.T, dtype=np.float64))
+    seen = ~np.isnan(by_column)
+    columns = [
+        _column(values[there], bound) for values, there, bound in zip(by_column, seen, bounds.tolist(), strict=True)
+    ]
+    units = _Units(columns)
+    lowest, highest = units.ranges(by_column, seen)
+    changes = units.changes(by_column)
     fractions, positive = [], []
     for group in groups_of(len(names)):
-        members = columns[group]
-        ranges = [_range(values, column) for values, column in zip(usual[group], members, strict=True)]
-        largest = max(max(-low, high) for low, high in ranges)
+        largest = int(max(-lowest[group].min(), highest[group].max()))
         fraction = MOST_FRACTION
         while fraction > 0 and (_ROOM * largest) << fraction > LIMIT:
             fraction -= 1
         fractions.append(fraction)
-        positive.append(all(low >= 0 for low, _ in ranges))
-        scales = _scales([changes[place] for place in range(group.start, group.stop)], members, fraction)
-        columns[group] = [_with_scale(column, scale) for column, scale in zip(members, scales, strict=True)]
-    return Plan(names, tuple(columns), tuple(fractions), tuple(positive), _season(history, finite))
+        positive.append(bool(lowest[group].min() >= 0))
+        scales = _scales(changes[group], columns[group], fraction)
+        columns[group] = [replace(column, scale=scale) for column, scale in zip(columns[group], scales, strict=True)]
+    return Plan(names, tuple(columns), tuple(fractions), tuple(positive), _season(by_column, seen))
 
 
-def _without_outliers(column: np.ndarray) -> np.ndarray:
-    """Readings with NaN for what is not finite and for outliers, of which there is at most one in fifty."""
-    column = np.where(np.isfinite(column), column, np.nan)
-    values = column[~np.isnan(column)]
-    if len(values) < _LEAST_READINGS:
-        return column
-    with np.errstate(over="ignore"):
-        away = np.abs(column - np.median(values))
-        place = len(values) - 2 - len(values) // _ODD
-        most = float(np.partition(away[~np.isnan(away)], place)[place])
-        return np.where(away > _FAR * most, np.nan, column) if most > 0 else column
+def _without_outliers(by_column: np.ndarray) -> np.ndarray:
+    """Readings, one column per row, with NaN for what is not finite and for outliers, at most one in fifty."""
+    kept = np.where(np.isfinite(by_column), by_column, np.nan)
+    counts = np.count_nonzero(~np.isnan(kept), axis=1)
+    many = np.flatnonzero(counts >= _LEAST_READINGS)
+    if not len(many):
+        return kept
+    values, n, rows = kept[many], counts[many], np.arange(len(many))
+    with np.errstate(over="ignore", invalid="ignore"):
+        in_order = np.sort(values, axis=1)  # NaN come last
+        median = (in_order[rows, (n - 1) // 2] + in_order[rows, n // 2]) / 2
+        away = np.abs(values - median[:, None])
+        most = np.sort(away, axis=1)[rows, n - 2 - n // _ODD]
+        kept[many] = np.where((away > _FAR * most[:, None]) & (most > 0)[:, None], np.nan, values)
+    return kept
 
 
 def _column(values: np.ndarray, bound: float) -> Column:
@@ -135,39 +140,42 @@ def _offset(values: np.ndarray, column: Column) -> Column:
         change = float(np.abs(np.diff(numbers.astype(np.float64))).mean())
         if change > 2 * _NOISE:
             width = max(width, int(math.log2(change / _NOISE)))
-    return _replaced(column, offset=offset, width=width)
-
-
-def _replaced(column: Column, **changes: int) -> Column:
-    return Column(**{**column.__dict__, **changes})
-
-
-def _with_scale(column: Column, scale: int) -> Column:
-    return _replaced(column, scale=scale)
+    return replace(column, offset=offset, width=width)
 
 
 def _numbers(values: np.ndarray, column: Column) -> np.ndarray:
     power = POWERS[column.decimals] if column.kind == DECIMALS else 1.0
     exact = np.rint(values * power / column.factor)
-    return exact[np.abs(exact) < 2.0**51].astype(np.int64)
+    return exact[np.abs(exact) < _LARGEST].astype(np.int64)
 
 
-def _range(values: np.ndarray, column: Column) -> tuple[int, int]:
-    """Least and largest of the numbers that are predicted."""
-    if column.kind > FACTOR or not len(values):
-        return 0, 0
-    numbers = (_numbers(values, column) - column.offset) >> column.width
-    return int(numbers.min(initial=0)), int(numbers.max(initial=0))
+class _Units:
+    """What one unit of the numbers that are predicted is, for all columns at a time."""
 
+    def __init__(self, columns: list[Column]) -> None:
+        kind = np.array([column.kind for column in columns])
+        decimals = np.where(kind == DECIMALS, [column.decimals for column in columns], 0)
+        self._power = POWERS[decimals][:, None]
+        self._factor = np.array([column.factor for column in columns])[:, None]
+        self._offset = np.array([column.offset for column in columns], dtype=np.int64)[:, None]
+        self._width = np.array([column.width for column in columns], dtype=np.int64)[:, None]
+        self._is_whole = (kind <= FACTOR)[:, None]
 
-def _changes(values: np.ndarray, column: Column) -> np.ndarray:
-    """Magnitudes of changes from slot to slot, in units of the numbers that are predicted."""
-    if column.kind > FACTOR:
-        return np.zeros(0)
-    unit = column.factor / (POWERS[column.decimals] if column.kind == DECIMALS else 1.0) * 2.0**column.width
-    with np.errstate(invalid="ignore", over="ignore"):
-        steps = np.abs(np.diff(values)) / unit
-    return np.asarray(steps[np.isfinite(steps)])
+    def ranges(self, by_column: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest number of each column, zero among them."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            exact = np.rint(by_column * self._power / self._factor)
+            valid = seen & self._is_whole & (np.abs(exact) < _LARGEST)
+        numbers = (np.where(valid, exact, 0.0).astype(np.int64) - self._offset) >> self._width
+        numbers[~valid] = 0
+        return numbers.min(axis=1, initial=0), numbers.max(axis=1, initial=0)
+
+    def changes(self, by_column: np.ndarray) -> list[np.ndarray]:
+        """Magnitudes of changes from slot to slot for each column, in these units."""
+        with np.errstate(invalid="ignore", over="ignore"):
+            steps = np.abs(np.diff(by_column, axis=1)) / (self._factor / self._power * 2.0**self._width)
+        there = np.isfinite(steps) & self._is_whole
+        return [column[where] for column, where in zip(steps, there, strict=True)]
 
 
 def _scales(changes: list[np.ndarray], columns: list[Column], fraction: int) -> list[int]:
@@ -201,14 +209,15 @@ def _is_decimal(values: np.ndarray, power: float) -> np.ndarray:
         return np.asarray((np.abs(numbers) < _EXACT) & (numbers / power == values))
 
 
-def _season(history: np.ndarray, finite: np.ndarray) -> int:
+def _season(by_column: np.ndarray, seen: np.ndarray) -> int:
     """Slots after which readings repeat best: a day of them by the hour, if nothing else is clearly better."""
-    values = np.where(finite, history, 0.0)
+    every = -(-len(by_column) // _ENOUGH_COLUMNS)
+    values, seen = np.where(seen, by_column, 0.0)[::every], seen[::every]
     changes = {}
     for season in _SEASONS:
-        both = finite[season:] & finite[:-season]
-        if np.count_nonzero(both) > 2 * values.shape[1]:
+        both = seen[:, season:] & seen[:, :-season]
+        if np.count_nonzero(both) > 2 * len(values):
             with np.errstate(over="ignore"):
-                changes[season] = float(np.abs(values[season:] - values[:-season])[both].mean())
+                changes[season] = float(np.abs(values[:, season:] - values[:, :-season])[both].mean())
     best = min(changes, key=lambda season: changes[season], default=_SEASONS[0])
     return best if best in changes and changes[best] < 0.9 * changes.get(_SEASONS[0], math.inf) else _SEASONS[0]

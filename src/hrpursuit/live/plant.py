@@ -39,7 +39,7 @@ class Plant:
         self._link = Link(
             connection,
             subscriptions={},
-            handle=lambda topic, payload: None,
+            handle=lambda topic, payload, is_retained: None,
             next_message=lambda: self._waiting.popleft() if self._waiting else None,
             name="hrpursuit-plant",
             keep_session=False,

@@ -24,7 +24,7 @@ def read_payload(payload: bytes, field: str | None = None, time_field: str | Non
     field : str or None
         Where the number is in JSON, as `value` or `data.pm25`.
     time_field : str or None
-        Where its time is: seconds, milliseconds or nanoseconds since 1970, or ISO 8601.
+        Where its time is: seconds, milliseconds, microseconds or nanoseconds since 1970, or ISO 8601.
     """
     if len(payload) > _LONGEST:
         raise BadReading(f"a payload of {len(payload)} bytes")
@@ -53,7 +53,7 @@ def _number(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         raise BadReading(f"{str(value)[:40]!r}")
     try:
-        number = float(value)
+        number = float(value.replace("_", "x") if isinstance(value, str) else value)  # Python reads 1_000
     except (ValueError, OverflowError) as error:
         raise BadReading(f"{value!r:.42}") from error
     if math.isinf(number):
@@ -74,7 +74,9 @@ def _moment(value: object) -> int:
         raise BadReading(f"the time {number:g}")
     if number < 1e11:  # seconds until the year 5138
         return int(number * SECOND)
-    return int(number * 1_000_000) if number < 1e14 else int(value)  # type: ignore[call-overload]
+    if number < 1e14:
+        return int(number * 1_000_000)
+    return int(number) * 1000 if number < 1e17 else int(value)  # type: ignore[call-overload]
 
 
 class SensorNames:

@@ -3,6 +3,7 @@
 import os
 import warnings
 from collections.abc import Iterable
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Self
@@ -13,13 +14,14 @@ from hrpursuit.compression import DamagedFile, DamagedFileWarning, Decoder, Enco
 from hrpursuit.live.messages import Slot
 from hrpursuit.rows.optional import needed
 
+_MOST_CHUNKS = 16  # that are kept in memory while the disk is full
+
 
 class Recorder:
     """Write rebuilt slots to an `.hrp` file that `hrpursuit decompress` and `decompress` read, chunk by chunk.
 
-    The file keeps what was shown, bit for bit, with the times as its index. The slots are coded again: a message ends
-    with its coder closed and a chunk does not, so that the bytes of messages cannot stand in a file. No error is added,
-    since the readings of the file are those of the messages.
+    The file keeps what was shown, bit for bit, with the times as its index. The slots are coded again, without any
+    further error; `docs/wire.md` says why the bytes of messages cannot stand in a file.
 
     A file that is there is gone on with. After a crash it is readable to its last whole chunk, and the next Recorder
     mends it. When the columns change, a file of its own is begun beside it: `readings-2.hrp` after `readings.hrp`.
@@ -37,6 +39,9 @@ class Recorder:
         The file that is written now.
     n_slots : int
         Slots that are in files or wait for a chunk.
+    n_dropped : int
+        Oldest slots that were given up, because more than 16 chunks of them could not be written, or the columns
+        changed meanwhile.
     """
 
     def __init__(self, path: str | PathLike[str], *, chunk_slots: int = 256) -> None:
@@ -44,37 +49,97 @@ class Recorder:
         self._pandas: Any = needed("pandas", "archives with times", "live")
         self._first, self._chunk_slots = Path(path), chunk_slots
         self.path = self._first
-        self.n_slots = 0
+        self.n_slots = self.n_dropped = 0
         self._columns: tuple[str, ...] | None = None
         self._encoder: Encoder | None = None
         self._file: BinaryIO | None = None
+        self._size = 0  # of the file, up to its last whole chunk
         self._waiting: list[Slot] = []
 
+    @property
+    def n_waiting(self) -> int:
+        """Slots that are in memory."""
+        return len(self._waiting)
+
     def write(self, slots: Iterable[Slot]) -> None:
-        """Take slots in their order; chunks that are full go to the file."""
+        """Take slots in their order; chunks that are full go to the file. All of them are taken, also if it raises
+        OSError: what could not be written is kept and tried again a chunk later.
+        """
+        failed: OSError | None = None
         for slot in slots:
-            if slot.columns != self._columns:
-                self._begin(slot.columns)
-            self._waiting.append(slot)
-            self.n_slots += 1
-            if len(self._waiting) >= self._chunk_slots:
-                self.flush()
+            try:
+                if slot.columns != self._columns:
+                    self._change(slot.columns)
+            except OSError as error:
+                failed = error
+            self._take(slot)
+            try:
+                if len(self._waiting) % self._chunk_slots == 0:
+                    self.flush()
+            except OSError as error:
+                failed = error
+        if failed is not None:
+            raise failed
+
+    def _change(self, columns: tuple[str, ...]) -> None:
+        try:
+            self.close()
+        finally:
+            self._drop(len(self._waiting))  # of the old columns, if they could not be written
+            self._columns = columns
+        self._begin(columns)
+
+    def _take(self, slot: Slot) -> None:
+        self._waiting.append(slot)
+        self.n_slots += 1
+        self._drop(len(self._waiting) - _MOST_CHUNKS * self._chunk_slots)
+
+    def _drop(self, n: int) -> None:
+        if n > 0:
+            del self._waiting[:n]
+            self.n_dropped += n
+            self.n_slots -= n
 
     def flush(self) -> None:
-        """Write what waits as a chunk, which may be short, and see that it is on the disk."""
-        if not self._waiting or self._encoder is None or self._file is None or self._columns is None:
+        """Write what waits as a chunk, which may be short, and see that it is on the disk. A file that cannot be
+        written to ends with its last whole chunk.
+        """
+        if not self._waiting or self._columns is None:
             return
+        try:
+            if self._encoder is None:
+                self._begin(self._columns)
+            assert self._encoder is not None
+            self._append(self._encoder.append(self._table()) + self._encoder.flush())
+        except BaseException:
+            self._give_up_file()
+            raise
+        self._waiting = []
+
+    def _table(self) -> Any:
         pandas = self._pandas
         times = pandas.to_datetime(np.array([slot.time for slot in self._waiting]), unit="ns", utc=True)
-        table = pandas.DataFrame(
-            np.array([slot.values for slot in self._waiting]), columns=list(self._columns),
+        return pandas.DataFrame(
+            np.array([slot.values for slot in self._waiting]), columns=list(self._columns or ()),
             index=pandas.DatetimeIndex(times, name="time"),
         )  # fmt: skip
-        data = self._encoder.append(table) + self._encoder.flush()
-        self._file.write(data)
-        self._file.flush()
+
+    def _append(self, data: bytes) -> None:
+        assert self._file is not None
+        left = memoryview(data)
+        while left:
+            left = left[self._file.write(left) :]
         os.fsync(self._file.fileno())
-        self._waiting = []
+        self._size += len(data)
+
+    def _give_up_file(self) -> None:
+        """Cut what was written of a chunk; the next flush opens the file again, and goes on behind its last chunk."""
+        if self._file is not None:
+            with suppress(OSError):
+                self._file.truncate(self._size)
+            with suppress(OSError):
+                self._file.close()
+        self._file = self._encoder = None
 
     def close(self) -> None:
         """Write what waits and the index of the file."""
@@ -82,11 +147,11 @@ class Recorder:
         if self._file is None or self._encoder is None:
             return
         try:
-            if self._file.tell() > 0:
-                self._file.write(self._encoder.finish())
+            if self._size > 0:
+                self._append(self._encoder.finish())
         finally:
-            self._file.close()
-            self._file = self._encoder = self._columns = None
+            self._give_up_file()
+            self._columns = None
 
     def __enter__(self) -> Self:
         return self
@@ -96,7 +161,6 @@ class Recorder:
 
     def _begin(self, columns: tuple[str, ...]) -> None:
         """Go on with the last of the files `name`, `name-2`, ... if it has these columns, else begin the next one."""
-        self.close()
         number = 1
         while _numbered(self._first, number + 1).exists():
             number += 1
@@ -106,7 +170,8 @@ class Recorder:
             if encoder is None:
                 path = _numbered(self._first, number + 1)
         self._encoder = encoder or Encoder(lossless=True, chunk_rows=self._chunk_slots)
-        self.path, self._file, self._columns = path, path.open("ab"), columns
+        self.path, self._file = path, path.open("ab", buffering=0)
+        self._size = self._file.tell()
 
 
 def _numbered(path: Path, number: int) -> Path:

@@ -32,6 +32,7 @@ TIME, COUNT, ODD = range(
 _ABSOLUTE = 63  # in the place of a number of bits: the time itself follows
 _MOST_BITS = 60  # of the way to a time that is not the expected one
 LONGEST = 1 << 57  # nanoseconds from slot to slot, above 4 years
+MOST_TIME = 1 << 62  # nanoseconds that a slot may be from 1970
 _FIRST_ROWS = 64
 _MOST_ZEROS = 4  # zeros at the end of a body that are left out
 
@@ -203,6 +204,8 @@ class SlotCoder(Generic[AnyPlanT]):
             if (self._interval == 0 or difference == self._other) and abs(difference) < LONGEST:
                 self._interval = difference
             self._other = difference
+        if decoding and abs(expected) >= MOST_TIME:
+            raise DamagedFile("a slot has an impossible time")
         self._time = expected
         return expected
 

@@ -118,7 +118,7 @@ class SparsePlan:
         names = tuple(cursor.text() for _ in range(n))
         (factor,) = struct.unpack("<d", cursor.take(8))
         step, flags = cursor.varint(_MOST_STEP), cursor.byte()
-        if n == 0 or not 0 < factor < np.inf or step == 0 or flags > 3:
+        if n == 0 or len(set(names)) < n or not 0 < factor < np.inf or step == 0 or flags > 3:
             raise DamagedFile("the columns have impossible settings")
         if flags & 2:
             dictionary = Dictionary(Basis.from_cursor(cursor, n), cursor.data[cursor.at :])
@@ -128,7 +128,7 @@ class SparsePlan:
         else:
             (check,) = struct.unpack("<I", cursor.take(4))
             if check not in known or known[check].basis.dictionary.shape[1] != n:
-                raise UnknownDictionary("the keyframe refers to a dictionary that has not come")
+                raise UnknownDictionary(f"the keyframe names the dictionary {check:08x}, which has not come")
             dictionary = known[check]
         cursor.end()
         return cls(names, dictionary, factor, step, bool(flags & 1), bool(flags & 2))

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hrpursuit.core.protocols import Rows
 from hrpursuit.rows import arrow, calls, chunked, csv, dask, memory, parquet, polars, raw
 from hrpursuit.rows.columns import check_no_columns
@@ -63,6 +65,8 @@ def open_rows(
 
 def is_outside_memory(data: Any) -> bool:
     """Whether `open_rows` is needed: anything but arrays, tables and lists in memory."""
+    if type(data) is np.ndarray:  # no need to ask all openers, which takes as long as a small batch of a stream
+        return False
     return not _opener_of(data).in_memory
 
 

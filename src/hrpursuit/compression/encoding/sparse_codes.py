@@ -17,7 +17,7 @@ from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.kernels.sparse import LIMIT
 from hrpursuit.core.masked import masked_codes
 from hrpursuit.core.options import HRPOptions
-from hrpursuit.estimators import HRP
+from hrpursuit.estimators import HRP, MisspecifiedWarning
 
 _LEAST_PRECISION = 5
 _ROUNDS = 100  # of learning with gaps
@@ -29,7 +29,8 @@ Floats = NDArray[np.float64]
 def hrp_atoms(table: Floats, n_nonzero: int | None) -> Floats:
     """Atoms of HRP, one per row."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # a basis is good enough before it has settled
+        warnings.simplefilter("ignore", ConvergenceWarning)  # a basis is good enough before it has settled ...
+        warnings.simplefilter("ignore", MisspecifiedWarning)  # ... and has to be orthogonal
         rounds = min(max(round(_ROUNDS * (64 / table.shape[1]) ** 2), _ROUNDS // 20), _ROUNDS)  # each is cubic
         model = HRP(n_nonzero_coefs=n_nonzero, options=HRPOptions(gap_rounds=rounds), random_state=0)
         return np.asarray(model.fit(table).components_, dtype=np.float64)

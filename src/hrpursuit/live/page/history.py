@@ -183,8 +183,8 @@ def _seconds(delay: float) -> float | None:
 
 
 def _numbers(values: np.ndarray, digits: int = 6) -> list[float | None]:
-    """For JSON; a gap is null."""
-    return [None if math.isnan(value) else float(f"{value:.{digits}g}") for value in values.tolist()]
+    """For JSON, which has no infinities; they are null, as gaps are."""
+    return [float(f"{value:.{digits}g}") if math.isfinite(value) else None for value in values.tolist()]
 
 
 def _aligned(values: np.ndarray, old: tuple[str, ...], new: tuple[str, ...]) -> np.ndarray:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.search import Outcome
 from hrpursuit.schemes.online.following import Dense, Fixed, Noisy, fixed_where_asked
@@ -37,7 +36,7 @@ def new_state(settings: OnlineSettings) -> OnlineState:
 
 def take(state: OnlineState, X: Array) -> OnlineState:
     """The state after rows, any number of them, one after another. The state that was given stays as it is, so that
-    whatever interrupts this loses nothing.
+    whatever interrupts this loses nothing. Its matrices are small: for one thread of linear algebra.
     """
     state = copy.copy(state)
     state.mode = copy.copy(state.mode)
@@ -47,14 +46,11 @@ def take(state: OnlineState, X: Array) -> OnlineState:
         if len(X) - start < wanted:
             state.collect(X[start:])
             break
-        with one_blas_thread():
-            while len(X) - start >= wanted:
-                R = np.empty((state.n_pending + wanted, X.shape[1]))
-                np.concatenate([*state.pending, X[start : start + wanted]], out=R)
-                state.pending, state.n_seen = [], state.n_seen + wanted
-                _step(state, R)
-                start += wanted
-                wanted = state.settings.rows_until_step(state.n_seen)
+        R = np.empty((state.n_pending + wanted, X.shape[1]))
+        np.concatenate([*state.pending, X[start : start + wanted]], out=R)
+        state.pending, state.n_seen = [], state.n_seen + wanted
+        _step(state, R)
+        start += wanted
     return state
 
 

@@ -38,7 +38,8 @@ class Sparsity:
     @property
     def error(self) -> float:
         """Standard error of the mean."""
-        return float(np.linalg.norm(self.rows - self.mean)) / len(self.rows)
+        deviations = self.rows - self.mean
+        return float(np.sqrt(deviations @ deviations)) / len(self.rows)
 
     def is_beaten_by(self, other: "Sparsity") -> bool:
         """Whether other codes of the same rows are sparser, by more than chance explains."""
