@@ -105,13 +105,14 @@ def odd_rows(results: Results, effort: str) -> Iterator[list[object]]:
 
 
 def grid_rows(results: Results, effort: str) -> Iterator[list[object]]:
-    q = counts()
-    whole, grid = ours(q, 0, effort), GRID_BYTES * q.shape[1]
-    yield ["q", whole, None, None]
-    for name, frame in grids().items():
-        size = ours(frame, 0, effort)
-        ratio = (size - grid) / whole
-        yield [name, size, ratio, results.bar(f"{name}: bytes over q's", ratio, at_most=AT_MOST_ON_GRIDS)]
+    for changes, q in counts().items():
+        whole, grid = ours(q, 0, effort), GRID_BYTES * q.shape[1]
+        yield ["q", changes, whole, None, None]
+        for name, frame in grids(q).items():
+            size = ours(frame, 0, effort)
+            ratio = (size - grid) / whole
+            reached = results.bar(f"{name}, {changes}: bytes over q's", ratio, at_most=AT_MOST_ON_GRIDS)
+            yield [name, changes, size, ratio, reached]
 
 
 def tell(text: str) -> None:
@@ -159,7 +160,7 @@ def main():
             heads = [f"{'odd values':>22}", "clean", "with them", "more", "at most", "reached"]
             results.figures("bytes with odd values in a table", heads, odd_rows(results, options.effort))
         if "grids" in names:
-            heads = [f"{'values':>25}", "bytes", "over q's", "reached"]
+            heads = [f"{'values':>25}", f"{'of q':>13}", "bytes", "over q's", "reached"]
             results.figures(
                 "bytes of whole numbers q on grids, the grid not counted in the ratio",
                 heads,

@@ -158,17 +158,19 @@ GRID_SEED = 96_002
 GRID_BYTES = 16
 
 
-def counts() -> pd.DataFrame:
-    """Readings of a converter of 10 bits: slow walks with noise, as doubles."""
+def counts() -> dict[str, pd.DataFrame]:
+    """Readings of a converter, as doubles: slow walks with noise on 10 bits, and on 12 bits with large changes."""
     rng = np.random.default_rng(GRID_SEED)
-    walks = 512 + np.cumsum(rng.normal(0, 2, (10_000, 8)), axis=0) + rng.normal(0, 1, (10_000, 8))
-    folded = np.abs(np.round(walks))
-    return pd.DataFrame(np.where(folded % 2046 > 1023, 2046 - folded % 2046, folded % 2046))
+    found = {}
+    for name, change, most in (("small changes", 2, 1023), ("large changes", 60, 4095)):
+        steps, noise = rng.normal(0, change, (10_000, 8)), rng.normal(0, change / 2, (10_000, 8))
+        folded = np.abs(np.round(most // 2 + np.cumsum(steps, axis=0) + noise)) % (2 * most)
+        found[name] = pd.DataFrame(np.where(folded > most, 2 * most - folded, folded))
+    return found
 
 
-def grids() -> dict[str, pd.DataFrame]:
+def grids(q: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """The same whole numbers q on grids."""
-    q = counts()
     return {
         "q*10/1024": q * 10 / 1024,
         "q/16": q / 16,

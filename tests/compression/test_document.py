@@ -332,6 +332,20 @@ def test_networks(target, mode):
     assert read_twice(compress(table, chunk_rows=70, **target)) == {mode}
 
 
+@pytest.mark.parametrize("target", [{"lossless": True}, {"max_error": 2}])
+@pytest.mark.parametrize("part", ["NaN bits", "exceptions", "sentinels"])
+def test_cells_apart_in_networks(part, target):
+    table = network(200, 8, 1)
+    if part == "NaN bits":
+        table[np.isnan(table)] = np.copysign(np.nan, -1)
+    elif part == "exceptions":
+        table[3, 1], table[120, 4], table[21, 0] = np.inf, 1e9, -np.inf
+    else:
+        table[::19, 3], table[5::17, 6] = -9999, np.inf
+    apart = set() if part == "NaN bits" and "max_error" in target else {("apart from groups", part)}
+    assert read_twice(compress(table, **target)) == {"samples"} | apart
+
+
 @pytest.mark.parametrize("name", ["exceptions", "wide", "many", "mixed"])
 def test_odd_networks(name):
     table = network(40, 5, 1)

@@ -54,6 +54,8 @@ def test_all_ways_of_the_coder_of_tables_are_there():
     found = set().union(*files.values())
     for what, values in WAYS.items():
         assert {value for one in found if one[0] == what for value in [one[1]]} >= values, what
+    odd = read_file((FOLDER / "lossless_odd_network.hrp").read_bytes()).met
+    assert odd == {"samples", *(("apart from groups", part) for part in ("NaN bits", "exceptions", "sentinels"))}
     assert "labels by the coder of tables" in read_file((FOLDER / "frame_irregular_times.hrp").read_bytes()).met
     assert "plain" in read_file((FOLDER / "frame_plain.hrp").read_bytes()).met
 

@@ -19,7 +19,8 @@ EXPECTED = json.loads((FOLDER / "expected.json").read_text())
 NAMES = [
     "lossless", "lossless_fast", "lossless_near_zero", "lossless_offsets", "lossless_partly_verbatim",
     "lossless_no_decimals", "lossless_no_readings", "lossless_one_column", "bound_samples", "bound_below_decimals",
-    "bound_no_decimals", "bound_far_from_zero", "bound_infinities", "bound_corrected", "bound_corrected_pca",
+    "bound_no_decimals", "bound_far_from_zero", "bound_infinities", "lossless_odd_network", "bound_corrected",
+    "bound_corrected_pca",
     "bound_many_columns", "rmse_transform", "rmse_transform_negative", "rmse_samples", "rmse_units", "rmse_hrp",
     "rmse_dct", "codes", "codes_no_decimals", "codes_stream", "frame_types_rmse", "frame_nullable_rmse",
     "frame_irregular_times", "frame_flushed", "frame_joined", "frame_plain", "appended", "bound_by_column",

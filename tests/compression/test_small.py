@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hrpursuit.compression import compress, decompress, describe
+from hrpursuit.datasets import make_sensor_network
 
 N_ROWS = 4000
 EFFORTS = ["fast", "default", "best"]
@@ -163,3 +164,32 @@ def test_efforts_are_in_order_of_size():
     assert default < fast
     assert default <= 1.05 * best
     assert {chunk.mode for chunk in describe(compress(table, lossless=True, effort="best")).chunks} == {"table"}
+
+
+def test_more_effort_is_not_longer(walk):
+    """Choices are made on some of the rows, and may be wrong for all."""
+    rng = np.random.default_rng(8)
+    tables = [walk, walk[:50], np.round(walk / 7, 3), rng.integers(0, 3, (900, 2)), rng.normal(size=(700, 3)), walk % 5]
+    for table in tables:
+        for target in ({"lossless": True}, {"max_error": 1}):
+            sizes = [len(compress(table, effort=effort, **target)) for effort in EFFORTS]
+            assert sizes == sorted(sizes, reverse=True)
+
+
+def test_the_odd_values_of_a_network_cost_as_little():
+    network = np.asarray(make_sensor_network(1000, 8, silent=0, random_state=5))
+    for value, limit in ((12.3, 20), (-9999.0, 20), (1e9, 20)):
+        spoiled = network.copy()
+        spoiled[500, 3] = value
+        assert size(spoiled, "best") <= size(network, "best") + limit
+    spoiled = network.copy()
+    spoiled[np.isnan(network)] = np.copysign(np.nan, -1)
+    assert size(spoiled, "best") <= size(network, "best") + 12
+
+
+@pytest.mark.parametrize("change", [2, 200])
+def test_decimals_with_a_common_divisor_take_the_room_of_the_counts(change):
+    """With large changes, q * 10 / 1024 once took 1.46 times the bytes of q."""
+    q = np.round(2000 + np.cumsum(np.random.default_rng(9).normal(0, change, (3000, 4)), axis=0))
+    for grid in (q * 10 / 1024, q / 16, q * 5 / 4096 + 0.5):
+        assert size(grid) <= 1.03 * size(q) + 64

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.bases import DICTIONARY, SENT, Basis
-from hrpursuit.compression.chunks.coding import Readings, decode_group, encode_group
+from hrpursuit.compression.chunks.coding import decode_group, encode_group
 from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, TRANSFORM, Settings
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.layout import Cursor
@@ -58,37 +59,48 @@ def groups(draw):
         values = values >> fraction << fraction
         chosen = replace(chosen, bound=draw(st.sampled_from([1, 2, 7, 1001])))
     price = draw(st.sampled_from([0.0, 0.1, 5.0]))
-    return chosen, basis, Readings(as_integers(values), as_integers(seen), low), price
+    apart = Apart(as_integers(seen))
+    if draw(st.booleans()):
+        apart.cells, apart.values = np.flatnonzero(rng.random(seen.size) < 0.1), []
+        places = as_integers(rng.random(n_rows) < 0.3)
+        apart.sentinels = [(draw(st.integers(0, n - 1)), bytes(8), places)]
+    if chosen.widths:
+        low = low * apart.coded()
+    return chosen, basis, apart, Numbers(as_integers(values), low), price
 
 
-def check(chosen, basis, readings, price=0.0):
-    seen, low, shape = readings.seen.copy(), readings.low.copy(), readings.seen.shape
-    coded = encode_group(chosen, basis, replace(readings, seen=seen, low=low), price)
-    np.testing.assert_array_equal(seen, readings.seen)
+def check(chosen, basis, apart, numbers, price=0.0):
+    seen, low, shape = apart.seen.copy(), numbers.low.copy(), apart.seen.shape
+    data, coded = encode_group(chosen, basis, apart, numbers, price)
+    np.testing.assert_array_equal(seen, apart.seen)
+    np.testing.assert_array_equal(low, numbers.low)
     cursor = Cursor(chosen.to_bytes())
     received = Settings.from_cursor(cursor, shape[1])
     cursor.end()
     assert received == chosen
     sent = Basis.from_cursor(Cursor(basis.to_bytes()), shape[1])
-    decoded = decode_group(coded.data, received, sent, shape)
-    np.testing.assert_array_equal(decoded.readings.values, coded.readings.values)
-    np.testing.assert_array_equal(decoded.readings.seen, readings.seen)
+    found = Apart(integers(shape, 1), cells=apart.cells)
+    found.sentinels = [(column, bits, integers(shape[0])) for column, bits, _ in apart.sentinels]
+    decoded = decode_group(data, received, sent, found)
+    np.testing.assert_array_equal(decoded.whole, coded.whole)
+    np.testing.assert_array_equal(found.seen, apart.seen)
+    np.testing.assert_array_equal(found.coded(), apart.coded())
     if chosen.widths:
-        np.testing.assert_array_equal(decoded.readings.low, readings.low)
-    return decoded.readings.values
+        np.testing.assert_array_equal(decoded.low, numbers.low)
+    return decoded.whole
 
 
 @settings(max_examples=300)
 @given(groups())
 def test_a_decoder_has_what_the_encoder_has(group):
-    chosen, basis, readings, price = group
-    got = check(chosen, basis, readings, price)
-    seen = readings.seen != 0
-    error = np.abs(got - readings.values) if chosen.mode != SPARSE else None
+    chosen, basis, apart, numbers, price = group
+    got = check(chosen, basis, apart, numbers, price)
+    seen = apart.coded() != 0
+    error = np.abs(got - numbers.whole) if chosen.mode != SPARSE else None
     if chosen.mode == SAMPLES and price == 0:
         assert np.all(error[seen] <= np.broadcast_to(np.array(chosen.steps), seen.shape)[seen] / 2 + 0.5)
     if chosen.mode == CORRECTED:
-        error = np.abs(got - (readings.values >> chosen.fraction))
+        error = np.abs(got - (numbers.whole >> chosen.fraction))
         assert np.all(error[seen] <= chosen.bound // 2 + (chosen.bound + 1) % 2)
     if chosen.keep_positive and chosen.mode != CORRECTED:
         assert got.min(initial=0) >= 0
@@ -96,9 +108,9 @@ def test_a_decoder_has_what_the_encoder_has(group):
 
 def test_steps_of_one_leave_no_error(rng):
     values = np.cumsum(rng.integers(-50, 51, (60, 5)), axis=0)
-    readings = Readings(as_integers(values), integers((60, 5), 1), integers((0, 0)))
-    np.testing.assert_array_equal(check(Settings(SAMPLES, (0,), (1,)), Basis(), readings), values)
-    close = check(Settings(TRANSFORM, (0,), (1,)), Basis(), readings)
+    cells = Apart(integers((60, 5), 1)), Numbers(as_integers(values))
+    np.testing.assert_array_equal(check(Settings(SAMPLES, (0,), (1,)), Basis(), *cells), values)
+    close = check(Settings(TRANSFORM, (0,), (1,)), Basis(), *cells)
     assert np.abs(close - values).max() <= 3
 
 
@@ -106,20 +118,20 @@ def test_steps_of_one_leave_no_error(rng):
 def test_readings_that_need_more_room_than_expected(rng, mode):
     """Noise takes far more than the half byte a reading that the first buffer has."""
     values = rng.integers(-LIMIT, LIMIT + 1, (300, 8))
-    readings = Readings(as_integers(values), integers((300, 8), 1), integers((0, 0)))
-    coded = encode_group(Settings(mode, (0,), (1,)), Basis(), readings)
-    assert len(coded.data) > values.size // 2 + 1024
-    check(Settings(mode, (0,), (1,)), Basis(), readings)
+    cells = Apart(integers((300, 8), 1)), Numbers(as_integers(values))
+    data, _ = encode_group(Settings(mode, (0,), (1,)), Basis(), *cells)
+    assert len(data) > values.size // 2 + 1024
+    check(Settings(mode, (0,), (1,)), Basis(), *cells)
 
 
 def test_a_transform_of_a_larger_step_is_shorter_and_coarser(rng):
     smooth = np.rint(2000 * np.sin(np.arange(80)[:, None] / 9 + np.arange(6))).astype(np.int64)
-    readings = Readings(as_integers(smooth), integers(smooth.shape, 1), integers((0, 0)))
+    cells = Apart(integers(smooth.shape, 1)), Numbers(as_integers(smooth))
     sizes, errors = [], []
     for step in (16, 64, 256, 1024):
-        coded = encode_group(Settings(TRANSFORM, (0,), (step,)), Basis(), readings)
-        sizes.append(len(coded.data))
-        errors.append(np.sqrt(np.mean((coded.readings.values - smooth) ** 2)) / step)
+        data, coded = encode_group(Settings(TRANSFORM, (0,), (step,)), Basis(), *cells)
+        sizes.append(len(data))
+        errors.append(np.sqrt(np.mean((coded.whole - smooth) ** 2)) / step)
     assert sizes == sorted(sizes, reverse=True)
     assert sizes[0] > 2 * sizes[-1]
     assert all(0.02 < error < 0.4 for error in errors)  # an even step leaves 0.29
@@ -132,7 +144,7 @@ def test_gaps_cost_nothing_but_their_place(rng):
     for mode in (SAMPLES, TRANSFORM, CORRECTED):
         chosen = Settings(mode, (0,), (16,), bound=9)
         data = [
-            encode_group(chosen, Basis(), Readings(as_integers(v), as_integers(seen), integers((0, 0))), 0.1).data
+            encode_group(chosen, Basis(), Apart(as_integers(seen)), Numbers(as_integers(v)), 0.1)[0]
             for v in (values, other)
         ]
         assert data[0] == data[1]

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from hrpursuit.compression import DamagedFile, Encoder, compress, decompress
+from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.bases import Basis
-from hrpursuit.compression.chunks.coding import Readings, decode_group, encode_group
+from hrpursuit.compression.chunks.coding import decode_group, encode_group
 from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, TRANSFORM, Settings
 from hrpursuit.compression.encoding.decimals import take_apart
 from hrpursuit.compression.encoding.pieces import Piece
@@ -25,7 +26,7 @@ def test_an_rmse_costs_no_more_than_no_loss(rng, n_values, rmse):
 
 
 def test_a_choice_is_made_on_few_rows_of_a_tall_piece(rng):
-    piece = Piece([take_apart(rng.standard_normal(10_000), False)], Basis())
+    piece = Piece([take_apart(rng.standard_normal(10_000), np.inf)], Basis())
     assert [len(few.columns[0].seen) for few in _few([piece])] == [3000]
 
 
@@ -54,12 +55,12 @@ def test_many_columns_are_grouped_in_little_memory(rng):
 def test_coded_readings_that_end_too_early_are_damage(rng, mode):
     """Instead of decoding zeros for as many rows as the chunk claims to have."""
     values = as_integers(rng.integers(0, 5000, (40, 6)) << 6)
-    readings = Readings(values, as_integers(np.ones((40, 6))), integers((0, 0)))
+    apart = Apart(integers((40, 6), 1))
     settings = Settings(mode, (0,), (64,), 6, bound=3, scales=(64,))
-    data = encode_group(settings, Basis(), readings).data
-    assert np.array_equal(decode_group(data, settings, Basis(), (40, 6)).readings.values.shape, (40, 6))
+    data, _ = encode_group(settings, Basis(), apart, Numbers(values))
+    assert decode_group(data, settings, Basis(), apart).whole.shape == (40, 6)
     with pytest.raises(DamagedFile, match="end too early"):
-        decode_group(data[: len(data) // 2], settings, Basis(), (40, 6))
+        decode_group(data[: len(data) // 2], settings, Basis(), apart)
 
 
 def test_many_small_appends_are_joined():

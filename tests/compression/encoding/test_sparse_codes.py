@@ -1,9 +1,10 @@
-"""The paper's coding: few coefficients a row, by least squares, in the dictionary that the decoder has."""
+"""The paper's coding: few coefficients per row, by least squares, in the dictionary that the decoder has."""
 
 import numpy as np
 import pytest
 
 from hrpursuit.compression import compress, decompress, describe
+from hrpursuit.compression.chunks.apart import Apart
 from hrpursuit.compression.chunks.bases import DICTIONARY, Basis, Group, write_groups
 from hrpursuit.compression.chunks.chunk_decoder import ChunkDecoder
 from hrpursuit.compression.chunks.coding import decode_group
@@ -13,13 +14,14 @@ from hrpursuit.compression.chunks.settings import SPARSE, Settings
 from hrpursuit.compression.encoding.decimals import take_apart
 from hrpursuit.compression.encoding.pieces import Piece
 from hrpursuit.compression.encoding.sparse_codes import encode_sparse, learn_dictionary
+from hrpursuit.compression.kernels.compiled import integers
 from hrpursuit.compression.layout import Cursor
 from hrpursuit.core.masked import masked_codes
 
 
 def a_piece(X, n_nonzero):
     basis = learn_dictionary(X, n_nonzero, X.shape[1])
-    return Piece([take_apart(column, False) for column in X.T], basis)
+    return Piece([take_apart(column, np.inf) for column in X.T], basis)
 
 
 def rank_of_rows(Y, basis):
@@ -67,26 +69,27 @@ def test_the_decoder_has_what_the_encoder_has_of_rows_with_few_readings(rng):
     X = rng.standard_normal((60, 5)) * [1, 1, 1000, 1, 1000]
     X[rng.random(X.shape) < 0.7] = np.nan
     piece = a_piece(X, 5)
-    trial = encode_sparse(piece)
-    cursor = Cursor(trial.data)
+    coded = encode_sparse(piece)
+    cursor = Cursor(coded.data)
     settings = Settings.from_cursor(cursor, 5)
     assert settings.mode == SPARSE
     sent = Basis.from_cursor(Cursor(piece.basis.to_bytes()), 5)
-    readings = decode_group(cursor.rest(), settings, sent, X.shape).readings
-    decoded = hand_over(settings, readings, [X.dtype] * 5)
-    np.testing.assert_array_equal(np.column_stack(decoded), np.column_stack(trial.decoded))
+    apart = Apart(integers(X.shape, 1))
+    numbers = decode_group(cursor.rest(), settings, sent, apart)
+    decoded = hand_over(settings, apart, numbers, [X.dtype] * 5)
+    np.testing.assert_array_equal(np.column_stack(decoded), np.column_stack(coded.decoded))
 
 
 def test_codes_that_are_huge_are_read_as_they_were_written():
     """An atom that is faint where a row has its only reading takes a code of more than 2^25 steps."""
     table = np.array([[65535.0, np.nan], [20.0, 16384.0], [3.0, np.nan], [10.0, 8192.0]])
     basis = Basis(DICTIONARY, dictionary=np.array([[20, 16384]]), precision=14, n_nonzero=1)
-    columns = [take_apart(column, False) for column in table.T]
-    trial = encode_sparse(Piece(columns, basis))
+    columns = [take_apart(column, np.inf) for column in table.T]
+    coded = encode_sparse(Piece(columns, basis))
     nothing = np.zeros(2, dtype=bool)
     decoder = ChunkDecoder(write_groups([Group(np.arange(2), basis)], 2), [np.dtype("f8")] * 2)
-    found = decoder.decode(Payload(nothing, nothing, nothing, groups=[trial.data]).to_bytes(), 4)
-    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, trial.decoded, strict=True))
+    found = decoder.decode(Payload(nothing, nothing, nothing, groups=[coded.data]).to_bytes(), 4)
+    assert all(np.array_equal(a, b, equal_nan=True) for a, b in zip(found, coded.decoded, strict=True))
     assert abs(found[1][1] - 16384) < 100  # and the rows behind are as they should be
 
 

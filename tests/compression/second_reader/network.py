@@ -1,13 +1,12 @@
 """Groups of columns that are coded together: settings, coded bits, and from numbers to values."""
 
-from .gaps import read_gaps
 from .samples import read_samples
 from .sparse import read_sparse
 from .transform import cosines, read_correction, read_transform
 from .words import Bits, Bytes, clip
 
 
-def read_group(data, n_rows, types, basis):
+def read_group(data, n_rows, types, basis, apart):
     """Columns as lists of bits, and the mode."""
     source, n = Bytes(data), len(types)
     flags = source.byte()
@@ -26,7 +25,7 @@ def read_group(data, n_rows, types, basis):
     elif mode == 2:
         bound = source.varint()
     bits = Bits(source.rest())
-    seen, low = read_gaps(bits, n_rows, n), [[0] * n for _ in range(n_rows)]
+    seen, low = apart.read_places(bits, n_rows), [[0] * n for _ in range(n_rows)]
     kind, what = basis
     if mode == 0:
         grain = 2**fraction if more & 1 else 0
@@ -50,14 +49,15 @@ def read_group(data, n_rows, types, basis):
             else:
                 divisor = 2**fraction
             number = (number << widths[j]) + low[t][j] + offsets[j]
-            out[j][t] = _value(number, decimals[j], factor, divisor, type_, seen[t][j])
+            out[j][t] = _value(number, decimals[j], factor, divisor, type_)
+    apart.put(out, types)
     return out, mode
 
 
-def _value(number, decimals, factor, divisor, type_, is_seen):
+def _value(number, decimals, factor, divisor, type_):
     if not type_.is_float and decimals == 0:
         return type_.whole(number)
     value = number * (factor / divisor) if decimals == 255 else number / float(divisor * 10**decimals)
     if not type_.is_float:
         return type_.whole(round(clip(value, -(2.0**70), 2.0**70)))
-    return type_.bits_of(value) if is_seen else type_.nan
+    return type_.bits_of(value)

@@ -2,6 +2,7 @@
 
 from typing import NamedTuple
 
+from .apart import Apart
 from .container import TEXTS, members
 from .network import read_group
 from .sparse import read_basis
@@ -77,8 +78,8 @@ def read_payload(source, n_rows, types, groups):
         is_all = source.byte()
         tabled = [1 - (e | v) for e, v in zip(empty, verbatim, strict=True)] if is_all else source.flags(n)
         length = None if is_all else source.varint()
-    places = source.places() if flags & 4 else []
-    cells = [source.number(types[place % n].size) for place in places]
+    apart = Apart(source if flags & 4 else Bytes(b"\x00"), types)
+    met |= {("apart from groups", name) for name in apart.met}
     if flags & 8:
         those = [j for j in range(n) if tabled[j]]
         part = source.rest() if length is None else source.take(length)
@@ -90,13 +91,9 @@ def read_payload(source, n_rows, types, groups):
     for i, (group, basis) in enumerate(left):
         part = source.rest() if i == len(left) - 1 else source.take(source.varint())
         those = [j for j in group if coded[j]] if basis[0] == "adaptive" else group
-        decoded, mode = read_group(part, n_rows, [types[j] for j in those], basis)
+        decoded, mode = read_group(part, n_rows, [types[j] for j in those], basis, apart.of_columns(those))
         met.add(("samples", "transform", "correction", "sparse codes")[mode])
         kept = [(j, column) for j, column in zip(those, decoded, strict=True) if coded[j]]
         put([j for j, _ in kept], [column for _, column in kept])
     source.end()
-    if places:
-        met.add("exceptions")
-    for place, cell in zip(places, cells, strict=True):
-        columns[place % n][place // n] = cell
     return columns, met

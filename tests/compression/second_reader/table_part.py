@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from .gaps import read_gaps
+from .apart import Apart
 from .quick_coder import read_quick
 from .table_coder import CONSTANT, DRIFTING, LAST, LIMIT, TableCoder
 from .words import Bits, Bytes, Type, clip
@@ -35,27 +35,9 @@ def read_table(data, n_rows, types):
     """Columns as lists of bits, and a record of what was met."""
     source = Bytes(data)
     pace, order, season, n_neighbours, taps, columns = _settings(source, types)
-    flags, n = source.byte(), len(types)
-    assert flags < 16
-    nans = {}
-    if flags & 2:
-        sizes = source.byte()
-        nans = {size: source.number(size) for size in (2, 4, 8) if sizes & size}
-    places = source.places() if flags & 4 else []
-    cells = [source.number(types[place % n].size) for place in places]
-    sentinels = []
-    for _ in range(source.varint() if flags & 8 else 0):
-        j = source.varint()
-        sentinels.append((j, source.number(types[j].size)))
+    apart, n = Apart(source, types), len(types)
     bits = Bits(source.rest())
-    seen = read_gaps(bits, n_rows, n) if flags & 1 else [[1] * n for _ in range(n_rows)]
-    masks = [[row[0] for row in read_gaps(bits, n_rows, 1)] for _ in sentinels]
-    coded = [list(row) for row in seen]
-    for place in places:
-        coded[place // n][place % n] = 0
-    for (j, _), mask in zip(sentinels, masks, strict=True):
-        for t in range(n_rows):
-            coded[t][j] &= 1 - mask[t]
+    coded = apart.read_places(bits, n_rows)
     given = [(column.scale, column.centre, column.constant, column.neighbours) for column in columns]
     if pace == QUICK:
         X = read_quick(bits, coded, given)
@@ -75,23 +57,18 @@ def read_table(data, n_rows, types):
                 most = 2**62 >> column.width
                 number = (clip(X[t][j], -most, most) << column.width) + low[t][j] if column.width else X[t][j]
                 out[j][t] = _value(column, number, types[j])
-            elif not seen[t][j]:
-                out[j][t] = nans.get(types[j].size, types[j].nan)
-    for place, cell in zip(places, cells, strict=True):
-        out[place % n][place // n] = cell
-    for (j, value), mask in zip(sentinels, masks, strict=True):
-        out[j] = [value if mask[t] else out[j][t] for t in range(n_rows)]
-    return out, _met(pace, season, n_neighbours, taps, columns, flags, nans)
+    apart.put(out, types)
+    met = _met(pace, season, n_neighbours, taps, columns)
+    return out, met | {("apart", name) for name in apart.met}
 
 
-def _met(pace, season, n_neighbours, taps, columns, flags, nans):
+def _met(pace, season, n_neighbours, taps, columns):
     met = {("pace", pace), ("has season", season > 0), ("has neighbours", n_neighbours > 0), ("has filter", taps > 0)}
     for column in columns:
         met |= {("grid", column.kind), ("centre", column.centre), ("single", column.single)}
         met |= {("step", column.step > 1), ("offset", column.offset != 0), ("width", column.width > 0)}
         met |= {("list", column.listed)} if column.kind == VALUES else set()
-    names = {1: "gaps", 2: "NaN bits", 4: "exceptions", 8: "sentinels"}
-    return met | {("apart", name) for flag, name in names.items() if flags & flag}
+    return met
 
 
 def _settings(outer, types):

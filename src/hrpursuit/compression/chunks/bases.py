@@ -41,7 +41,7 @@ class Basis:
         return self.kind == ADAPTIVE
 
     def atoms(self, n: int) -> np.ndarray:
-        """Atoms over the columns, one a row, in 1/2^24; where they are learned, those to begin with."""
+        """Atoms over the columns, one per row, in 1/2^24; where they are learned, those to begin with."""
         return sent_basis(self.order, self.sent) if self.kind == SENT else cosine_atoms(n)
 
     def to_bytes(self) -> bytes:

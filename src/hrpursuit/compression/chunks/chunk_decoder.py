@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from hrpursuit.compression.chunks.apart import Apart
 from hrpursuit.compression.chunks.bases import Group, read_groups
 from hrpursuit.compression.chunks.coding import count_gap_bytes, decode_group
 from hrpursuit.compression.chunks.handover import hand_over
@@ -10,6 +11,7 @@ from hrpursuit.compression.chunks.settings import MODES, SPARSE, Settings
 from hrpursuit.compression.chunks.tabular import decode_table, table_parts
 from hrpursuit.compression.chunks.verbatim import unpack
 from hrpursuit.compression.errors import damage
+from hrpursuit.compression.kernels.compiled import integers
 from hrpursuit.compression.layout import Cursor
 
 
@@ -41,12 +43,14 @@ class ChunkDecoder:
                 cursor = Cursor(data)
                 settings = Settings.from_cursor(cursor, len(places))
                 _check_mode(settings, group)
-                coded = decode_group(cursor.rest(), settings, group.basis, (n_rows, len(places)))
-                decoded = hand_over(settings, coded.readings, [self.dtypes[place] for place in places])
+                apart = Apart(integers((n_rows, len(places)), 1))
+                if found.apart is not None:
+                    apart = found.apart.of_columns(places)
+                numbers = decode_group(cursor.rest(), settings, group.basis, apart)
+                decoded = hand_over(settings, apart, numbers, [self.dtypes[place] for place in places])
                 for place, column in zip(places, decoded, strict=True):
                     if found.grouped[place]:
                         columns[place] = column
-            _set_cells(columns, found)
         return columns
 
     def parts(self, payload: bytes, n_rows: int) -> tuple[str, dict[str, int]]:
@@ -68,7 +72,7 @@ class ChunkDecoder:
         if len(found.verbatim_data):
             modes.append("verbatim")
         parts = {"gaps": n_gaps, "readings": n_coded + inside["readings"], "verbatim": len(found.verbatim_data)}
-        parts["exceptions"] = len(found.cell_data) + len(found.cells) + inside["exceptions"]
+        parts["exceptions"] = inside["exceptions"] + (len(found.apart.to_bytes()) if found.apart is not None else 0)
         parts["columns"] = len(payload) - sum(parts.values())
         return ", ".join(dict.fromkeys(modes)) or "nothing", {part: size for part, size in parts.items() if size > 0}
 
@@ -88,14 +92,3 @@ class ChunkDecoder:
 def _check_mode(settings: Settings, group: Group) -> None:
     if settings.mode == SPARSE and not group.basis.n_nonzero:
         raise ValueError("sparse codes without a dictionary")
-
-
-def _set_cells(columns: list[np.ndarray], found: Payload) -> None:
-    """Put the values that are kept bit for bit in their places."""
-    start = 0
-    for cell in found.cells.tolist():
-        row, place = divmod(cell, len(columns))
-        dtype = columns[place].dtype.newbyteorder("<")
-        size = dtype.itemsize
-        columns[place][row] = np.frombuffer(found.cell_data[start : start + size], dtype=dtype)[0]
-        start += size

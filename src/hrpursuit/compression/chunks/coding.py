@@ -1,9 +1,8 @@
 """Runs the kernels over a group of columns of a chunk: the same steps to write and to read."""
 
-from dataclasses import dataclass
-
 import numpy as np
 
+from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.bases import Basis
 from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, Settings
 from hrpursuit.compression.errors import DamagedFile
@@ -16,84 +15,70 @@ from hrpursuit.compression.kernels.sparse import code_sparse, new_sparse, new_sp
 from hrpursuit.compression.kernels.transform import code_transform, encoder_room, new_level_model, new_transform
 
 
-@dataclass(frozen=True)
-class Readings:
-    """A group of columns as whole numbers, rows x columns. What stands under a gap does not matter."""
-
-    values: np.ndarray  # in 1/2^fraction of whole numbers
-    seen: np.ndarray  # 1 where there is a reading
-    low: np.ndarray  # bits that are sent as they are
-
-
-@dataclass(frozen=True)
-class Coded:
-    """Bytes, and what a decoder makes of them."""
-
-    data: bytes
-    readings: Readings
-    n_gap_bytes: int
-
-
-def encode_group(settings: Settings, basis: Basis, wanted: Readings, price: float = 0.0, n_fills: int = 3) -> Coded:
-    """Code the readings; `price` of a bit in squared steps, and how often gaps are filled anew in transform coding."""
-    size = wanted.values.size // 2 + 1024
+def encode_group(
+    settings: Settings, basis: Basis, apart: Apart, wanted: Numbers, price: float = 0.0, n_fills: int = 3
+) -> tuple[bytes, Numbers]:
+    """The bytes of a group, and the numbers that a decoder gets; `price` of a bit in squared steps, and how often gaps
+    are filled anew in transform coding.
+    """
+    size = wanted.whole.size // 2 + 1024
     while True:
         buffer = np.zeros(size, dtype=np.uint8)
         coder = new_coder()
-        got, n_gap_bytes = _run(coder, buffer, False, settings, basis, wanted, price, n_fills)
+        got = _run(coder, buffer, False, settings, basis, apart, wanted, price, n_fills)
         finish_encoding(coder, buffer)
         size = int(coder[POSITION])
         if size <= len(buffer):
-            return Coded(buffer[:size].tobytes(), got, n_gap_bytes)
+            return buffer[:size].tobytes(), got
 
 
-def decode_group(data: bytes, settings: Settings, basis: Basis, shape: tuple[int, int]) -> Coded:
-    """What `encode_group` has written."""
+def decode_group(data: bytes, settings: Settings, basis: Basis, apart: Apart) -> Numbers:
+    """The numbers that `encode_group` has written; gaps and places of sentinels are set in `apart`."""
     buffer, coder = np.frombuffer(data, dtype=np.uint8).copy(), new_coder()  # writable, as that of the encoder
     start_decoding(coder, buffer)
-    empty = Readings(integers((0, shape[1])), integers(shape), integers(shape if settings.widths else (0, 0)))
-    got, n_gap_bytes = _run(coder, buffer, True, settings, basis, empty, 0.0, 1)
+    shape = apart.seen.shape
+    empty = Numbers(integers((0, shape[1])), integers(shape if settings.widths else (0, 0)))
+    got = _run(coder, buffer, True, settings, basis, apart, empty, 0.0, 1)
     if coder[POSITION] > len(buffer) + N_BEYOND:
         raise DamagedFile("the coded readings of a chunk end too early")
-    return Coded(data, got, n_gap_bytes)
+    return got
 
 
 def _run(
-    coder: np.ndarray, buffer: np.ndarray, decoding: bool, settings: Settings, basis: Basis, wanted: Readings,
-    price: float, n_fills: int,
-) -> tuple[Readings, int]:  # fmt: skip
-    n = wanted.seen.shape[1]
-    seen, low, out = wanted.seen, wanted.low, integers(wanted.seen.shape)
-    code_gaps(coder, buffer, decoding, seen, integers(n), *new_gap_model())
-    n_gap_bytes = min(int(coder[POSITION]), len(buffer))
+    coder: np.ndarray, buffer: np.ndarray, decoding: bool, settings: Settings, basis: Basis, apart: Apart,
+    wanted: Numbers, price: float, n_fills: int,
+) -> Numbers:  # fmt: skip
+    n = apart.seen.shape[1]
+    apart.code_places(coder, buffer, decoding)
+    coded, low, out = apart.coded(), wanted.low, integers(apart.seen.shape)
     if settings.mode == SAMPLES:
         steps = _by_column(settings.steps, n)
         state = new_samples(_by_column(settings.scales, n), steps)
         code_samples(
-            coder, buffer, decoding, wanted.values, seen, out, state, new_difference_model(settings.in_haste),
+            coder, buffer, decoding, wanted.whole, coded, out, state, new_difference_model(settings.in_haste),
             as_integers(steps), price, (1 << settings.fraction) if settings.grain else 0,
             settings.keep_positive, settings.season,
         )  # fmt: skip
         if settings.widths:
-            code_low_bits(coder, buffer, decoding, low, seen, as_integers(np.array(settings.widths)))
+            code_low_bits(coder, buffer, decoding, low, coded, as_integers(np.array(settings.widths)))
     elif settings.mode == SPARSE:
         code_sparse(
-            coder, buffer, decoding, wanted.values, seen, out, new_sparse(basis.dictionary), *new_sparse_models(),
+            coder, buffer, decoding, wanted.whole, coded, out, new_sparse(basis.dictionary), *new_sparse_models(),
             settings.steps[0], basis.precision, basis.n_nonzero, settings.keep_positive,
         )  # fmt: skip
     else:
         code_transform(
-            coder, buffer, decoding, wanted.values, seen, out, new_transform(basis.atoms(n), basis.is_adaptive),
+            coder, buffer, decoding, wanted.whole, coded, out, new_transform(basis.atoms(n), basis.is_adaptive),
             new_level_model(), settings.steps[0], price, n_fills, settings.keep_positive, *encoder_room(n, decoding),
         )  # fmt: skip
         if settings.mode == CORRECTED:
             rough, out = out, integers(out.shape)
-            whole = wanted.values if decoding else wanted.values >> settings.fraction
+            whole = wanted.whole if decoding else wanted.whole >> settings.fraction
             code_correction(
-                coder, buffer, decoding, whole, seen, rough, settings.fraction, out, new_correction(n),
+                coder, buffer, decoding, whole, coded, rough, settings.fraction, out, new_correction(n),
                 new_correction_model(), settings.bound,
             )  # fmt: skip
-    return Readings(out, seen, low), n_gap_bytes
+    return Numbers(out, low)
 
 
 def _by_column(entries: tuple[int, ...], n: int) -> np.ndarray:

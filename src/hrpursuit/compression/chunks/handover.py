@@ -2,22 +2,22 @@
 
 import numpy as np
 
-from hrpursuit.compression.chunks.coding import Readings
+from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.settings import BY_FACTOR, CORRECTED, Settings
 
 #: Powers of ten as literals: all of them are exact.
 POWERS = (1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15)
 
 
-def hand_over(settings: Settings, readings: Readings, dtypes: list[np.dtype]) -> list[np.ndarray]:
-    """Columns of these types, NaN where there is no reading. A whole number k becomes k / 10^decimals, one division in
-    double precision (or k * factor, one product), and then takes the type of the column.
+def hand_over(settings: Settings, apart: Apart, coded: Numbers, dtypes: list[np.dtype]) -> list[np.ndarray]:
+    """Columns of these types, with the cells apart in their places. A whole number k becomes k / 10^decimals, one
+    division in double precision (or k * factor, one product), and then takes the type of the column.
     """
-    n = readings.seen.shape[1]
+    n = len(dtypes)
     fraction = 0 if settings.mode == CORRECTED else settings.fraction
     columns = []
     for j, dtype in enumerate(dtypes):
-        numbers = np.asarray(readings.values[:, j], dtype=np.int64)
+        numbers = np.asarray(coded.whole[:, j], dtype=np.int64)
         divisor = 1.0
         if fraction < 0:
             numbers = numbers << -fraction
@@ -26,17 +26,16 @@ def hand_over(settings: Settings, readings: Readings, dtypes: list[np.dtype]) ->
         else:
             divisor = float(1 << fraction)
         if settings.widths:
-            numbers = (numbers << settings.widths[j]) + np.asarray(readings.low[:, j], dtype=np.int64)
+            numbers = (numbers << settings.widths[j]) + np.asarray(coded.low[:, j], dtype=np.int64)
         if settings.offsets:
             numbers = numbers + settings.offsets[j]
         decimals = settings.decimals[j if len(settings.decimals) == n else 0]
-        columns.append(_column(numbers, decimals, settings.factor, divisor, dtype, readings.seen[:, j] != 0))
+        columns.append(_column(numbers, decimals, settings.factor, divisor, dtype))
+    apart.set_values(columns)
     return columns
 
 
-def _column(
-    numbers: np.ndarray, decimals: int, factor: float, divisor: float, dtype: np.dtype, seen: np.ndarray
-) -> np.ndarray:
+def _column(numbers: np.ndarray, decimals: int, factor: float, divisor: float, dtype: np.dtype) -> np.ndarray:
     if dtype.kind in "biu" and decimals == 0:
         low, high = (0, 1) if dtype.kind == "b" else (np.iinfo(dtype).min, np.iinfo(dtype).max)
         return np.clip(numbers, max(low, -(2**63)), min(high, 2**63 - 1)).astype(dtype)
@@ -49,7 +48,7 @@ def _column(
     largest = float(np.finfo(dtype).max)
     values = np.clip(values, -largest, largest)
     with np.errstate(under="ignore"):
-        return np.where(seen, values, np.nan).astype(dtype)
+        return values.astype(dtype)
 
 
 def _to_whole(values: np.ndarray, low: int, high: int, dtype: np.dtype) -> np.ndarray:

@@ -1,15 +1,16 @@
 """The bytes of a chunk: which columns are coded, which are kept as they are, which the
-coder of tables has written, single values beside, then the groups.
+coder of tables has written, cells apart, then the groups.
 """
 
 from dataclasses import dataclass, field
 
 import numpy as np
 
+from hrpursuit.compression.chunks.apart import Apart
 from hrpursuit.compression.errors import DamagedFile
-from hrpursuit.compression.layout import Cursor, varint, varints
+from hrpursuit.compression.layout import Cursor, varint
 
-_EMPTY, _VERBATIM, _EXCEPTIONS, _TABLE = 1, 2, 4, 8
+_EMPTY, _VERBATIM, _APART, _TABLE = 1, 2, 4, 8
 
 
 @dataclass
@@ -24,10 +25,8 @@ class Payload:
     tabled : array of bool
         Columns that the coder of tables has written.
     table_data : bytes
-    cells : array of int
-        Places (row times columns plus column, rising) of values that are kept bit for bit.
-    cell_data : bytes
-        Their bits, one after the other, lowest byte first.
+    apart : Apart or None
+        Cells of columns in groups that are not coded; groups say where their gaps are.
     groups : list of bytes
         Those groups that have a column which is coded, in order.
     """
@@ -37,8 +36,7 @@ class Payload:
     tabled: np.ndarray
     verbatim_data: bytes = b""
     table_data: bytes = b""
-    cells: np.ndarray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    cell_data: bytes = b""
+    apart: Apart | None = None
     groups: list[bytes] = field(default_factory=list)
 
     @property
@@ -50,7 +48,7 @@ class Payload:
         flags = (
             _EMPTY * bool(self.empty.any())
             | _VERBATIM * bool(self.verbatim.any())
-            | _EXCEPTIONS * bool(len(self.cells))
+            | _APART * (self.apart is not None)
             | _TABLE * bool(self.tabled.any())
         )
         out = [bytes([flags])]
@@ -63,8 +61,8 @@ class Payload:
             out.append(bytes([is_all]))
             if not is_all:
                 out.append(np.packbits(self.tabled).tobytes() + varint(len(self.table_data)))
-        if len(self.cells):
-            out += [varint(len(self.cells)), varints(np.diff(self.cells, prepend=0).tolist()), self.cell_data]
+        if self.apart is not None:
+            out.append(self.apart.to_bytes())
         out.append(self.table_data)
         for group in self.groups[:-1]:
             out += [varint(len(group)), group]
@@ -92,12 +90,11 @@ class Payload:
             n_table = None if is_all else cursor.varint()
             if is_all > 1 or (found.tabled & (found.empty | found.verbatim)).any() or not found.tabled.any():
                 raise DamagedFile("the columns of a table are impossible")
-        if flags & _EXCEPTIONS:
-            n_cells = cursor.varint(min(n_rows * n, cursor.left))
-            found.cells = np.cumsum([cursor.varint(n_rows * n) for _ in range(n_cells)], dtype=np.int64)
-            if n_cells and (found.cells[-1] >= n_rows * n or (np.diff(found.cells) <= 0).any()):
-                raise DamagedFile("values beside the coded ones have no place in the chunk")
-            found.cell_data = cursor.take(sum(dtypes[cell % n].itemsize for cell in found.cells.tolist()))
+        if flags & _APART:
+            found.apart, has_gaps = Apart.from_cursor(cursor, (n_rows, n), dtypes)
+            odd = [*(found.apart.cells % n).tolist(), *(place for place, _, _ in found.apart.sentinels)]
+            if has_gaps or not found.grouped[odd].all():
+                raise DamagedFile("cells apart are in no group")
         if flags & _TABLE:
             found.table_data = cursor.rest() if n_table is None else cursor.take(n_table)
         coded = [columns for columns in groups if found.grouped[columns].any()]

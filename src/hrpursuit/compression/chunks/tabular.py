@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from hrpursuit.compression.chunks.apart import Apart
+from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.grids import (
     AFFINE,
     DECIMALS,
@@ -23,7 +23,6 @@ from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.floats import code_float_bits
-from hrpursuit.compression.kernels.gaps import code_gaps, new_gap_model
 from hrpursuit.compression.kernels.quick import code_quick, new_quick
 from hrpursuit.compression.kernels.samples import code_low_bits
 from hrpursuit.compression.kernels.table import code_table
@@ -174,15 +173,6 @@ def _read_parameters(cursor: Cursor, kind: int) -> tuple[int, float, float]:
     return 0, factor, first
 
 
-@dataclass
-class Numbers:
-    """What is coded of each cell: whole numbers, low bits, bits of floats. rows x columns."""
-
-    whole: np.ndarray
-    low: np.ndarray  # empty where no column has low bits
-    bits: np.ndarray  # empty where no column is of kind FLOAT
-
-
 def encode_table(settings: TableSettings, apart: Apart, numbers: Numbers, dtypes: list[np.dtype]) -> bytes:
     """The bytes of the part, which `decode_table` reads."""
     head = settings.to_bytes() + apart.to_bytes()
@@ -209,6 +199,8 @@ def decode_table(data: bytes, n_rows: int, dtypes: list[np.dtype]) -> list[np.nd
     _run(coder, buffer, True, settings, apart, has_gaps, numbers, dtypes)
     if coder[POSITION] > len(buffer) + N_BEYOND:
         raise DamagedFile("a coded table ends too early")
+    if any(dtype.kind != "f" and not apart.seen[:, j].all() for j, dtype in enumerate(dtypes)):
+        raise DamagedFile("a column of whole numbers has gaps")
     return hand_over(settings, apart, numbers, dtypes)
 
 
@@ -219,8 +211,8 @@ def table_parts(data: bytes, n_rows: int, dtypes: list[np.dtype]) -> dict[str, i
     n_settings = cursor.at
     apart, _ = Apart.from_cursor(cursor, (n_rows, len(dtypes)), dtypes)
     n_apart = cursor.at - n_settings
-    is_plain = not (len(apart.cells) or apart.sentinels or apart.nan_bits)
-    return {"columns": n_settings + is_plain * n_apart, "exceptions": (not is_plain) * n_apart, "readings": cursor.left}
+    n_odd = n_apart if apart else 0
+    return {"columns": n_settings + n_apart - n_odd, "exceptions": n_odd, "readings": cursor.left}
 
 
 def hand_over(settings: TableSettings, apart: Apart, numbers: Numbers, dtypes: list[np.dtype]) -> list[np.ndarray]:
@@ -244,11 +236,7 @@ def _run(
     numbers: Numbers, dtypes: list[np.dtype],
 ) -> None:  # fmt: skip
     """Gaps, places of sentinels, whole numbers, low bits, bits of floats."""
-    n = apart.seen.shape[1]
-    if has_gaps:
-        code_gaps(coder, buffer, decoding, apart.seen, integers(n), *new_gap_model())
-    for _, _, places in apart.sentinels:
-        code_gaps(coder, buffer, decoding, places.reshape(-1, 1), integers(1), *new_gap_model())
+    apart.code_places(coder, buffer, decoding, has_gaps)
     coded = apart.coded()
     run_numbers(coder, buffer, decoding, settings, numbers.whole, coded)
     widths = as_integers(np.array([column.width for column in settings.columns]))

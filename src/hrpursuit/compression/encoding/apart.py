@@ -2,7 +2,7 @@
 else, such as -9999.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -19,7 +19,15 @@ class ApartCells:
 
     is_gap: np.ndarray
     is_odd: np.ndarray
-    sentinels: list[np.ndarray]  # places of each, as bool
+    sentinels: list[np.ndarray] = field(default_factory=list)  # places of each, as bool
+
+    @classmethod
+    def nothing(cls, n_rows: int) -> "ApartCells":
+        """All cells are gaps."""
+        return cls(np.ones(n_rows, bool), np.zeros(n_rows, bool))
+
+    def first_rows(self, n_rows: int) -> "ApartCells":
+        return ApartCells(self.is_gap[:n_rows], self.is_odd[:n_rows], [places[:n_rows] for places in self.sentinels])
 
     @property
     def is_coded(self) -> np.ndarray:
@@ -30,16 +38,18 @@ class ApartCells:
         return coded
 
 
-def take_cells_apart(column: np.ndarray, lossless: bool) -> ApartCells:
-    """Gaps, infinities, without loss negative zeros; sentinels, and values far away from all others."""
+def take_cells_apart(column: np.ndarray, bound: float) -> ApartCells:
+    """Gaps, infinities, without loss (bound 0) negative zeros; sentinels, and values far away from all others unless
+    single readings have no bound.
+    """
     if column.dtype.kind != "f":
-        found = ApartCells(np.zeros(len(column), bool), np.zeros(len(column), bool), [])
+        found = ApartCells(np.zeros(len(column), bool), np.zeros(len(column), bool))
     else:
-        found = ApartCells(np.isnan(column), np.isinf(column), [])
-        if lossless:
+        found = ApartCells(np.isnan(column), np.isinf(column))
+        if bound == 0:
             found.is_odd |= (column == 0) & np.signbit(column)
         _promote(found, column)
-    if column.dtype.kind != "b":
+    if column.dtype.kind != "b" and bound < np.inf:
         _set_far_apart(found, column)
     return found
 

@@ -9,13 +9,13 @@ import numpy as np
 from hrpursuit.compression.chunks.bases import Group, write_groups
 from hrpursuit.compression.chunks.payload import Payload
 from hrpursuit.compression.chunks.verbatim import may_repeat, pack
-from hrpursuit.compression.encoding.drafts import LEAST_UNIT
 from hrpursuit.compression.encoding.grouping import make_groups
 from hrpursuit.compression.encoding.open_chunk import Limits, OpenChunk
-from hrpursuit.compression.encoding.pieces import Piece, Trial, is_same, is_within
+from hrpursuit.compression.encoding.pieces import Coded, Piece, is_same, is_within
 from hrpursuit.compression.encoding.search import Choice, RmseSearch, bounded, choose_bounded, encode_rmse, lossless
 from hrpursuit.compression.encoding.table_columns import TableColumn
 from hrpursuit.compression.encoding.tabular import encode_columns
+from hrpursuit.compression.encoding.whole_numbers import LEAST_UNIT
 from hrpursuit.compression.jobs import in_order
 from hrpursuit.compression.targets import Target
 
@@ -24,6 +24,7 @@ LOSSLESS = Target("lossless")
 _ROWS_TO_CHOOSE_BY = 3000
 _FEWEST_OF_NETWORK = 4  # columns
 _CELLS_TO_COMPARE = 1 << 15  # up to which coding without loss takes no time
+_CELLS_TO_HURRY = 1 << 17  # up to which coding at the quick pace, besides, takes little time
 
 
 class ChunkCoder:
@@ -86,10 +87,10 @@ class ChunkCoder:
 
     def _encode_towards_rmse(self, chunks: Sequence[list[np.ndarray]], n_jobs: int) -> Iterator[bytes]:
         opened = [OpenChunk(columns, self._groups, self.target, self._limits) for columns in chunks]
-        trials = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces if piece.bound], n_jobs)
-        if trials is None:  # no loss keeps every error
+        lossy = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces if piece.bound], n_jobs)
+        if lossy is None:  # no loss keeps every error
             opened = [OpenChunk(columns, self._groups, LOSSLESS, self._limits) for columns in chunks]
-        coded = [[next(trials) for piece in chunk.pieces if piece.bound] if trials else None for chunk in opened]
+        coded = [[next(lossy) for piece in chunk.pieces if piece.bound] if lossy else None for chunk in opened]
 
         def finish(place: int) -> bytes:
             data, columns = self._finish(opened[place], coded[place]), chunks[place]
@@ -168,7 +169,7 @@ class ChunkCoder:
             tabled = np.flatnonzero(~(empty | verbatim))
             data, kept = b"", list[bool]()
             if len(tabled):
-                data, kept = encode_columns([taken[place] for place in tabled], self.effort)
+                data, kept = self._shortest([taken[place] for place in tabled])
             if all(kept):
                 break
             verbatim[tabled[~np.array(kept)]] = True
@@ -182,6 +183,16 @@ class ChunkCoder:
             coded = min(coded, packed.to_bytes(), key=len)
         return coded
 
+    def _shortest(self, columns: list[TableColumn]) -> tuple[bytes, list[bool]]:
+        """The part of a chunk with these columns. Choices are made on some rows, so that more effort may be longer in
+        the end: less is tried, too, where it takes a small part of the time.
+        """
+        efforts = {"fast": ["fast"], "default": ["default"], "best": ["best", "default"]}[self.effort]
+        if self.effort != "fast" and len(columns) * len(columns[0].given) <= _CELLS_TO_HURRY:
+            efforts.append("fast")
+        coded = [encode_columns(columns, effort) for effort in efforts]
+        return min(coded, key=lambda one: (not all(one[1]), len(one[0])))
+
     def _choose(self, chunks: Sequence[list[np.ndarray]]) -> None:
         """How to stay within the bound, from a few chunks; nothing if these have no readings."""
         few = [chunks[i] for i in np.unique(np.linspace(0, len(chunks) - 1, min(len(chunks), 3)).astype(int))]
@@ -190,24 +201,24 @@ class ChunkCoder:
         if pieces:
             self._choice = choose_bounded(pieces, self.effort)
 
-    def _finish(self, chunk: OpenChunk, lossy: list[Trial] | None = None) -> bytes:
+    def _finish(self, chunk: OpenChunk, lossy: list[Coded] | None = None) -> bytes:
         """Code a chunk, pieces with loss as they were coded already if they were; columns that do not come back as
         they should are kept as they are.
         """
         while True:
-            coded = iter(lossy or ())
-            trials = [next(coded) if lossy and piece.bound else self._code(piece) for piece in chunk.pieces]
+            ready = iter(lossy or ())
+            coded = [next(ready) if lossy and piece.bound else self._code(piece) for piece in chunk.pieces]
             failed = [
                 place
-                for trial, piece, places in zip(trials, chunk.pieces, chunk.places, strict=True)
-                for place, is_kept in zip(places, _keeps(trial, piece), strict=True)
+                for one, piece, places in zip(coded, chunk.pieces, chunk.places, strict=True)
+                for place, is_kept in zip(places, _keeps(one, piece), strict=True)
                 if not is_kept
             ]
             if not failed:
-                return chunk.to_bytes(trials)
+                return chunk.to_bytes(coded)
             chunk = chunk.keeping(failed)
 
-    def _code(self, piece: Piece) -> Trial:
+    def _code(self, piece: Piece) -> Coded:
         if piece.basis.n_nonzero:
             from hrpursuit.compression.encoding.sparse_codes import encode_sparse  # noqa: PLC0415 - it needs scikit-learn
 
@@ -216,7 +227,7 @@ class ChunkCoder:
             return self._within(piece)
         return lossless(piece, self.effort)
 
-    def _within(self, piece: Piece) -> Trial:
+    def _within(self, piece: Piece) -> Coded:
         """A piece within the bound: if need be with one a little smaller, since the bound is no decimal itself, or with
         a whole one, to which the rounding of whole numbers does not add.
         """
@@ -226,12 +237,12 @@ class ChunkCoder:
         if piece.bound > 1 and any(column.ends_whole for column in piece.columns):
             bounds.append(math.floor(piece.bound))
         for bound in bounds:
-            trial = bounded(piece, bound, self._choice, self.effort)
-            if all(_keeps(trial, piece)):
+            coded = bounded(piece, bound, self._choice, self.effort)
+            if all(_keeps(coded, piece)):
                 break
-        return trial
+        return coded
 
-    def _towards_rmse(self, pieces: list[Piece], n_jobs: int) -> Iterator[Trial] | None:
+    def _towards_rmse(self, pieces: list[Piece], n_jobs: int) -> Iterator[Coded] | None:
         """All pieces coded so that the error is kept; None if only coding without loss keeps it."""
         largest = max((column.largest for piece in pieces for column in piece.columns), default=0.0)
         if largest == 0.0:
@@ -251,8 +262,8 @@ def _has_readings(column: np.ndarray) -> bool:
     return column.dtype.kind != "f" or bool(np.isfinite(column).any())
 
 
-def _keeps(trial: Trial, piece: Piece) -> list[bool]:
+def _keeps(coded: Coded, piece: Piece) -> list[bool]:
     """For each column whether it is as the target asks."""
     if 0 < piece.bound < math.inf:
-        return is_within(trial, piece, piece.bound)
-    return is_same(trial, piece) if piece.bound == 0 else [True] * len(piece.columns)
+        return is_within(coded, piece, piece.bound)
+    return is_same(coded, piece) if piece.bound == 0 else [True] * len(piece.columns)

@@ -7,10 +7,13 @@ from functools import cached_property
 import numpy as np
 
 from hrpursuit.compression.chunks.settings import MOST_DECIMALS
+from hrpursuit.compression.encoding.apart import ApartCells, take_cells_apart
 from hrpursuit.compression.kernels.samples import LIMIT
 
 _EXACT = 2.0**53  # floats count whole numbers up to here
 _NOISE = 24  # a change of so many steps is noise below its highest bits
+#: Values beside the decimals of the others, at most so many or one in so many, that are no reason for more decimals.
+FEW_ODD, VERY_ODD = 3, 500
 _PROBE = 32  # values that are looked at first
 _ON_DECIMALS = 1e-9  # of a bound that is meant to reach a whole number of units
 _MOSTLY = 0.5  # share of doubles that are of single precision where all are judged as such
@@ -25,10 +28,12 @@ class Column:
     ----------
     given : array
         As it came.
+    bound : float
+        Largest error; 0 for none, infinite if single readings have no bound.
     seen : array of bool
-        Readings that are coded; the others are gaps or exceptions.
-    exceptions : array of int
-        Rows whose value is kept bit for bit beside the coded ones.
+        Readings that are coded.
+    cells : ApartCells
+        What the others are.
     decimals : int or None
         All readings that are coded are whole numbers over 10^decimals; None if they are not.
     whole : array of int64 or None
@@ -38,8 +43,9 @@ class Column:
     """
 
     given: np.ndarray
+    bound: float
     seen: np.ndarray
-    exceptions: np.ndarray
+    cells: ApartCells
     decimals: int | None
     whole: np.ndarray | None
     limits: tuple[float, float] | None = None
@@ -55,7 +61,7 @@ class Column:
             self,
             given=self.given[:n_rows],
             seen=self.seen[:n_rows],
-            exceptions=self.exceptions[self.exceptions < n_rows],
+            cells=self.cells.first_rows(n_rows),
             whole=None if self.whole is None else self.whole[:n_rows],
         )
 
@@ -91,57 +97,32 @@ def range_of(numbers: np.ndarray, seen: np.ndarray, step: int) -> tuple[int, int
     return offset, width
 
 
-def take_all_apart(columns: list[np.ndarray], lossless: bool) -> list[Column]:
-    """`take_apart` of all columns; of those that are floats of one type, the ones with nothing but whole numbers and
-    plain gaps are done together, which takes a fraction of the time.
+def take_apart(given: np.ndarray, bound: float) -> Column:
+    """Cells and decimals of a column. Without loss (bound 0) the few values that have more decimals than the rest are
+    exceptions.
     """
-    if len({column.dtype for column in columns}) != 1 or columns[0].dtype.kind != "f":
-        return [take_apart(column, lossless) for column in columns]
-    table = np.array(columns)
-    seen = np.isfinite(table)
-    numbers = np.where(seen, table, 0).astype(np.float64)
-    is_whole = (np.rint(numbers) == numbers) & (np.abs(numbers) <= _EXACT)
-    if lossless:
-        is_whole &= (seen | _is_plain_nan(table)) & ~((table == 0) & np.signbit(table))
+    cells = take_cells_apart(given, bound)
+    seen = cells.is_coded
+    if given.dtype.kind in "biu":
+        found = _as_integers(given[seen])
     else:
-        is_whole &= ~np.isinf(table)
-    whole, none = np.where(is_whole, numbers, 0).astype(np.int64), np.zeros(0, dtype=np.int64)
-    return [
-        Column(column, seen[j], none, 0, whole[j]) if together else take_apart(column, lossless)
-        for j, (column, together) in enumerate(zip(columns, is_whole.all(axis=1), strict=True))
-    ]
-
-
-def take_apart(column: np.ndarray, lossless: bool) -> Column:
-    """Gaps, exceptions and decimals of a column. Infinities are exceptions; without loss so are negative zeros, unusual
-    NaN and the few values that have more decimals than the rest.
-    """
-    if column.dtype.kind in "biu":
-        seen = np.ones(len(column), dtype=bool)
-        is_wide = column.dtype == np.uint64 and len(column) and int(column.max()) > 2**62
-        is_wide = is_wide or (
-            column.dtype == np.int64 and len(column) and max(-int(column.min()), int(column.max())) > 2**62
-        )
-        whole = None if is_wide else column.astype(np.int64)
-        return Column(column, seen, np.zeros(0, dtype=np.int64), None if is_wide else 0, whole)
-    seen = np.isfinite(column)
-    odd = np.zeros(len(column), dtype=bool)
-    if not seen.all():
-        rest = column[~seen]
-        odd[~seen] = ~_is_plain_nan(rest) if lossless else np.isinf(rest)
-    if lossless:
-        zeros = np.flatnonzero(column == 0)
-        odd[zeros] = np.signbit(column[zeros])
-        seen[zeros] = ~odd[zeros]
-    found = _find_decimals(column[seen], len(column) // 50 if lossless else 0)
+        found = _find_decimals(given[seen], len(given) // 50 if bound == 0 else 0)
     if found is None:
-        return Column(column, seen, np.flatnonzero(odd), None, None)
+        return Column(given, bound, seen, cells, None, None)
     decimals, numbers, fits = found
-    whole = np.zeros(len(column), dtype=np.int64)
+    whole = np.zeros(len(given), dtype=np.int64)
     whole[seen] = np.where(fits, numbers, 0)
-    places = np.flatnonzero(seen)[~fits]
-    odd[places], seen[places] = True, False
-    return Column(column, seen, np.flatnonzero(odd), decimals, whole)
+    if not fits.all():
+        cells.is_odd[np.flatnonzero(seen)[~fits]] = True
+        seen = cells.is_coded
+    return Column(given, bound, seen, cells, decimals, whole)
+
+
+def _as_integers(values: np.ndarray) -> tuple[int, np.ndarray, np.ndarray] | None:
+    """Whole numbers as `_find_decimals` gives them; None if they do not leave room in 64 bits."""
+    if values.dtype.itemsize == 8 and len(values) and max(-int(values.min()), int(values.max())) > 2**62:
+        return None
+    return 0, values.astype(np.int64), np.ones(len(values), dtype=bool)
 
 
 def allowance(given: np.ndarray, bound: float) -> float:
@@ -173,14 +154,9 @@ def _differ_by(given: np.ndarray, got: np.ndarray, bound: float) -> bool:
     return bool(np.all(np.abs(got.astype(np.float64) - given.astype(np.float64)) <= most))
 
 
-def _is_plain_nan(column: np.ndarray) -> np.ndarray:
-    bits = f"u{column.dtype.itemsize}"
-    return np.ascontiguousarray(column).view(bits) == np.array(np.nan, dtype=column.dtype).view(bits)
-
-
 def _find_decimals(values: np.ndarray, n_odd: int) -> tuple[int, np.ndarray, np.ndarray] | None:
     """Fewest decimals that all but `n_odd` values have, their whole numbers, and which values fit; with two more
-    decimals at most, if then all fit.
+    decimals at most, if then all fit and more than a few do not.
     """
     best = None
     for decimals in range(MOST_DECIMALS + 1):
@@ -191,10 +167,10 @@ def _find_decimals(values: np.ndarray, n_odd: int) -> tuple[int, np.ndarray, np.
             continue
         numbers, fits = _whole(values, decimals)
         n_left = np.count_nonzero(~fits)
-        if n_left == 0:
-            return decimals, numbers.astype(np.int64), fits
-        if best is None and n_left <= n_odd:
+        if n_left == 0 or (best is None and n_left <= n_odd):
             best = decimals, np.where(fits, numbers, 0).astype(np.int64), fits
+            if n_left <= max(FEW_ODD, len(values) // VERY_ODD):
+                break
     return best
 
 

@@ -17,19 +17,21 @@ from hrpursuit.compression.chunks.grids import (
 )
 from hrpursuit.compression.chunks.lists import decimal_parts
 from hrpursuit.compression.chunks.numbers import can_be_packed
+from hrpursuit.compression.encoding.decimals import FEW_ODD, VERY_ODD
+from hrpursuit.compression.encoding.steady import MOST_HALF, bits_of_changes, is_slow, steady_path
 from hrpursuit.compression.kernels.table_state import LIMIT
 
 _PROBE = 64  # values that are looked at first
 _EXACT = 2.0**53  # floats count whole numbers up to here
 #: Decimals are none that have as many digits as any float of that size: whole numbers stay below.
 _MOST_DIGITS = {2: 2.0**11, 4: 2.0**23, 8: 2.0**50}
-_MOST_STEP = 1 << 26
+_MOST_STEP = 1 << 26  # of a bound, in whole numbers
 _ON_DECIMALS = 1e-9  # of a unit: a bound that misses a whole number of units by less is meant to reach it
 _FINE = 1e-3  # of a unit, up to which rounding does not count
 _STEPS_PER_DEVIATION = 32  # of the leading part of floats
 _MOST_MULTIPLES = 1 << 24  # of the step of a lattice that are looked for
-_VERY_ODD = 500  # one value in so many beside the grid is no reason to look for a finer one
 _NEXT_TO = 64  # units of the last place that a value may be off its decimals, in a list
+_CLEARLY = 0.9  # share of the bits, below which the longer of two ways need not be tried
 _FEW_VALUES = 0.85  # a list of values has at most this share of them
 
 
@@ -55,14 +57,20 @@ def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Found]:
         Values that may lie beside the grid.
     """
     if values.dtype.kind in "biu":
-        found = _of_whole_numbers(values, bound)
+        found = _of_whole_numbers(values)
         if found is None:
             return []
-        return [found] if bound > 0 else [found, *_listed(values, found)]
+        half = int(min(np.floor(bound + _ON_DECIMALS), _MOST_STEP))
+        return _with_steady(found, half) if bound > 0 else [_in_steps(found), *_listed(values, _in_steps(found))]
     found = _of_decimals(values, n_odd) or _of_lattice(values)
     if bound > 0:
-        found = _bounded(values, found, bound)
-        return [*([found] if found is not None else []), *_merged(values, bound)]
+        ways = _bounded(values, found, bound)
+        lists = _merged(values, bound)
+        if ways and is_slow(ways[0].numbers):
+            lists = [one for one in lists if bits_of_changes(one.numbers) < bits_of_changes(ways[0].numbers)]
+        return [*ways[:1], *lists, *ways[1:]]
+    if found is not None and found.grid.kind == DECIMALS:
+        found = _in_steps(found)
     simple = [found] if found is not None and _is_within_limit(found.numbers) else []
     lists = _listed(values, found)
     if simple or lists:
@@ -75,27 +83,60 @@ def _is_within_limit(numbers: np.ndarray) -> bool:
     return bool(len(numbers) == 0 or (int(numbers.max()) - int(numbers.min())) < 2**60)
 
 
-def _of_whole_numbers(values: np.ndarray, bound: float) -> Found | None:
+def _of_whole_numbers(values: np.ndarray) -> Found | None:
     if values.dtype == np.uint64 and int(values.max()) > 2**62:
         return None
     numbers = values.astype(np.int64)
     if values.dtype == np.int64 and max(-int(numbers.min()), int(numbers.max())) > 2**62:
         return None
-    found = Found(Grid(), numbers, np.ones(len(numbers), bool))
-    if bound >= 1:
-        return _in_steps(found, int(min(np.floor(bound + _ON_DECIMALS), _MOST_STEP)))
-    first = int(numbers[0])
-    step = int(np.gcd.reduce(numbers - first)) if len(numbers) > 1 else 1
-    if 1 < step <= _MOST_STEP:
-        offset = first % step
-        return replace(found, grid=Grid(offset=offset, step=step), numbers=(numbers - offset) // step)
-    return found
+    return Found(Grid(), numbers, np.ones(len(numbers), bool))
 
 
-def _in_steps(found: Found, half: int) -> Found:
-    """Numbers within `half` of the given ones, in steps of 2 half + 1."""
-    step = 2 * half + 1
-    return replace(found, grid=replace(found.grid, step=step), numbers=(found.numbers + half) // step)
+def _in_steps(found: Found, half: int = 0) -> Found:
+    """Numbers within `half` of the given ones, in the longest steps: whole numbers often have a common divisor, as
+    readings of a converter have that are written as decimals.
+    """
+    divisor, offset = _divisor(found, half)
+    half //= divisor
+    numbers = ((found.numbers - offset) // divisor + half) // (2 * half + 1)
+    grid = replace(found.grid, offset=offset, step=divisor * (2 * half + 1))
+    return replace(found, grid=grid, numbers=np.where(found.fits, numbers, 0))
+
+
+def _divisor(found: Found, half: int) -> tuple[int, int]:
+    """Common divisor of all numbers less an offset; 1 and 0 where the bound is better used up in ones."""
+    inside = found.numbers[found.fits]
+    first = int(inside[0]) if len(inside) else 0
+    divisor = max(1, int(np.gcd.reduce(inside - first))) if len(inside) else 1
+    return (divisor, first % divisor) if divisor * (2 * (half // divisor) + 1) >= 2 * half + 1 else (1, 0)
+
+
+def _with_steady(found: Found, half: int) -> list[Found]:
+    """Numbers within `half` of the given ones: in steps, and for slow columns with as few changes as may be; what takes
+    fewer bits by a rough count first.
+    """
+    plain = _in_steps(found, half)
+    divisor, offset = _divisor(found, half)
+    half //= divisor
+    if half == 0 or not is_slow(plain.numbers[plain.fits]):
+        return [plain]
+    coarse = -(-half // MOST_HALF)
+    exact = (found.numbers[found.fits] - offset) // divisor
+    grid = replace(found.grid, offset=offset, step=divisor * coarse)
+    return _shorter_first(plain, grid, -((half - exact) // coarse), (exact + half) // coarse)
+
+
+def _shorter_first(plain: Found, grid: Grid, least: np.ndarray, most: np.ndarray) -> list[Found]:
+    """A quantised column, and one on this grid with few changes between these numbers; the second alone where it is
+    clearly shorter.
+    """
+    numbers = np.zeros(len(plain.numbers), np.int64)
+    numbers[plain.fits] = steady_path(least, most)
+    steady = Found(grid, numbers, plain.fits)
+    bits = [bits_of_changes(way.numbers[way.fits]) for way in (plain, steady)]
+    if bits[1] < _CLEARLY * bits[0]:
+        return [steady]
+    return [plain, steady] if bits[0] <= bits[1] else [steady, plain]
 
 
 def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
@@ -114,7 +155,7 @@ def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
             numbers, fits = _whole(values, decimals, single)
             n_left = int(np.count_nonzero(~fits))
             if n_left == 0 or (best is None and n_left <= n_odd):
-                is_few = n_left <= max(3, len(values) // _VERY_ODD)
+                is_few = n_left <= max(FEW_ODD, len(values) // VERY_ODD)
                 best = Found(Grid(decimals=decimals, single=single), np.where(fits, numbers, 0).astype(np.int64), fits)
                 if is_few:
                     return best
@@ -272,28 +313,35 @@ def _merged(values: np.ndarray, bound: float) -> list[Found]:
     return [_list_of(kept, cluster[ranks.reshape(-1)])]
 
 
-def _bounded(values: np.ndarray, found: Found | None, bound: float) -> Found | None:
-    """In steps of at most twice the bound; decimals and multiples are judged as such."""
+def _bounded(values: np.ndarray, found: Found | None, bound: float) -> list[Found]:
+    """In steps of at most twice the bound, and for slow columns with few changes; decimals and multiples are judged as
+    such.
+    """
     if found is not None and not _is_fine(values, found.grid):
         found = None  # rounding of the type is no small part of a unit: readings are judged as they are
     if found is not None:
         unit = 1 / POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else abs(found.grid.factor)
         half = bound * POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else bound / unit
         half = np.floor(half + _ON_DECIMALS)
-        if half < 1:
-            return found
         if half < _MOST_STEP:
-            return _in_steps(found, int(half))
+            return _with_steady(found, int(half))
     factor = 2 * bound * (1 - 2.0**-20)
     exact = values.astype(np.float64)
     with np.errstate(over="ignore"):
         numbers = np.rint(exact / factor)
     if not (np.abs(numbers).max() < _EXACT and np.isfinite(factor) and factor > 0):
-        return None
+        return []
     grid, whole = Grid(FACTOR, factor=float(factor)), numbers.astype(np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
         fits = np.abs(grid.to_values(whole, values.dtype).astype(np.float64) - exact) <= bound
-    return Found(grid, np.where(fits, whole, 0), fits)
+    plain = Found(grid, np.where(fits, whole, 0), fits)
+    if values.dtype.itemsize < 8 or not is_slow(whole[fits]):  # narrow floats round on their own
+        return [plain]
+    unit, inside = factor / (2 * MOST_HALF), exact[fits]
+    least, most = (np.rint((inside + side * factor / 2) / unit - 0.5 * side) for side in (-1, 1))
+    if not max(np.abs(least).max(), np.abs(most).max()) < _EXACT:
+        return [plain]
+    return _shorter_first(plain, Grid(FACTOR, factor=unit), least.astype(np.int64), most.astype(np.int64))
 
 
 def _is_fine(values: np.ndarray, grid: Grid) -> bool:

@@ -1,5 +1,6 @@
 """A chunk before it is coded: its columns taken apart, and sorted by how they can be kept."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -8,9 +9,11 @@ import numpy as np
 from hrpursuit.compression.chunks.bases import Group
 from hrpursuit.compression.chunks.payload import Payload
 from hrpursuit.compression.chunks.verbatim import pack
-from hrpursuit.compression.encoding.decimals import Column, take_all_apart, take_apart
-from hrpursuit.compression.encoding.drafts import fits_bound, fits_whole
-from hrpursuit.compression.encoding.pieces import Piece, Trial
+from hrpursuit.compression.encoding.apart import ApartCells
+from hrpursuit.compression.encoding.decimals import Column, take_apart
+from hrpursuit.compression.encoding.pieces import Coded, Piece
+from hrpursuit.compression.encoding.table_columns import cells_apart, is_empty
+from hrpursuit.compression.encoding.whole_numbers import fits_bound, fits_whole
 from hrpursuit.compression.targets import Target
 
 #: For each column the least and the largest whole number that it may become after decoding, None if it stays.
@@ -31,15 +34,13 @@ class OpenChunk:
         self.given, self.groups, self.target, self.limits = columns, groups, target, limits
         self.n_rows = len(columns[0]) if columns else 0
         bounds: list[float] = target.bounds(len(columns)).tolist()
-        self.columns = _taken_apart(columns, [bound == 0 for bound in bounds])
+        self.columns = [take_apart(column, bound) for column, bound in zip(columns, bounds, strict=True)]
         if limits:
             self.columns = [replace(column, limits=pair) for column, pair in zip(self.columns, limits, strict=True)]
         has_codes = np.zeros(len(columns), dtype=bool)
         for group in groups:
             has_codes[group.columns] = group.basis.n_nonzero > 0
-        self.is_empty = np.array(
-            [column.given.dtype.kind == "f" and _is_empty(column) for column in self.columns], bool
-        )
+        self.is_empty = np.array([is_empty(column.given, column.bound) for column in self.columns], bool)
         self.is_verbatim = np.array(
             [
                 not empty
@@ -62,49 +63,30 @@ class OpenChunk:
         column = self.columns[place]
         if not self.is_verbatim[place]:
             return column
-        nothing = np.zeros(self.n_rows, dtype=np.int64)
-        return replace(column, seen=nothing.astype(bool), whole=nothing, decimals=0)
+        nothing, cells = np.zeros(self.n_rows, dtype=np.int64), ApartCells.nothing(self.n_rows)
+        return replace(column, bound=math.inf, seen=nothing.astype(bool), cells=cells, whole=nothing, decimals=0)
 
     def keeping(self, places: list[int]) -> "OpenChunk":
         """The same chunk with these columns, too, kept as they are."""
         verbatim = frozenset(places) | frozenset(np.flatnonzero(self.is_verbatim).tolist())
         return OpenChunk(self.given, self.groups, self.target, self.limits, verbatim)
 
-    def to_bytes(self, trials: list[Trial]) -> bytes:
-        """The payload, with a trial for each piece."""
+    def to_bytes(self, coded: list[Coded]) -> bytes:
+        """The payload, with each piece as it was coded."""
         payload = Payload(
-            self.is_empty, self.is_verbatim, np.zeros(len(self.columns), bool), groups=[trial.data for trial in trials]
+            self.is_empty, self.is_verbatim, np.zeros(len(self.columns), bool), groups=[one.data for one in coded]
         )
         kept = np.flatnonzero(self.is_verbatim)
         payload.verbatim_data = pack([self.given[place] for place in kept]) if len(kept) else b""
-        n = len(self.columns)
-        odd = [
-            (int(row) * n + place, self.given[place][row])
-            for place, column in enumerate(self.columns)
-            if not self.is_verbatim[place]
-            for row in column.exceptions
-        ]
-        odd.sort(key=lambda cell: cell[0])
-        payload.cells = np.array([cell for cell, _ in odd], dtype=np.int64)
-        payload.cell_data = b"".join(value.astype(value.dtype.newbyteorder("<")).tobytes() for _, value in odd)
+        if self.pieces:
+            apart = cells_apart([self._member(place) for place in range(len(self.columns))])
+            payload.apart = replace(apart, seen=np.ones_like(apart.seen)) if apart else None
         return payload.to_bytes()
 
 
-def _is_empty(column: Column) -> bool:
-    return not column.seen.any() and not len(column.exceptions)
-
-
-def _taken_apart(columns: list[np.ndarray], is_lossless: list[bool]) -> list[Column]:
-    if all(is_lossless) or not any(is_lossless):
-        return take_all_apart(columns, any(is_lossless))
-    return [take_apart(column, lossless) for column, lossless in zip(columns, is_lossless, strict=True)]
-
-
 def _can_be_coded(column: Column, kind: str, bound: float, has_codes: bool) -> bool:
-    if len(column.exceptions) > 2 + len(column.given) // 100:
+    if np.count_nonzero(column.cells.is_odd) > 2 + len(column.given) // 100:
         return False
-    if not column.seen.any() and column.given.dtype.kind == "f":
-        return len(column.exceptions) > 0
     if bound == 0 or (kind == "n_nonzero_coefs" and not has_codes):
         return fits_whole(column)
     if kind == "max_error":

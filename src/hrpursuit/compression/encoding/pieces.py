@@ -1,14 +1,17 @@
 """A piece of the table, the columns of one group in one chunk, coded once and measured."""
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
+from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.bases import Basis
 from hrpursuit.compression.chunks.coding import encode_group
 from hrpursuit.compression.chunks.handover import hand_over
+from hrpursuit.compression.chunks.settings import Settings
 from hrpursuit.compression.encoding.decimals import Column, allowance
-from hrpursuit.compression.encoding.drafts import Draft
+from hrpursuit.compression.encoding.table_columns import cells_apart
 
 
 @dataclass(frozen=True)
@@ -20,6 +23,11 @@ class Piece:
     columns: list[Column]
     basis: Basis
     bound: float = 0.0
+
+    @cached_property
+    def apart(self) -> Apart:
+        """Cells that are not coded."""
+        return cells_apart(self.columns)
 
     @property
     def n_readings(self) -> int:
@@ -37,12 +45,11 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Trial:
+class Coded:
     """A piece as bytes, and what comes back."""
 
     data: bytes
     decoded: list[np.ndarray]
-    n_gap_bytes: int
 
     def squared_error(self, piece: Piece, unit: float) -> float:
         return sum(
@@ -62,37 +69,31 @@ def error_of(got: np.ndarray, column: Column) -> np.ndarray:
     return got - given.astype(np.float64)
 
 
-def encode(draft: Draft, basis: Basis, price: float = 0.0, n_fills: int = 3) -> Trial:
-    """Code a draft; where rounding at the end makes it better, it is rounded."""
-    readings = replace(draft.readings, seen=draft.readings.seen.copy(), low=draft.readings.low.copy())
-    coded = encode_group(draft.settings, basis, readings, price, n_fills)
-    dtypes = [column.given.dtype for column in draft.columns]
-    trials = []
-    settings = [draft.settings]
-    if not draft.settings.rounded and draft.settings.fraction > 0:
-        settings.append(replace(draft.settings, rounded=True))
-    for setting in settings:
-        trials.append(
-            Trial(setting.to_bytes() + coded.data, hand_over(setting, coded.readings, dtypes), coded.n_gap_bytes)
-        )
-    if len(trials) == 1:
-        return trials[0]
-    piece = Piece(draft.columns, basis)
-    unit = max((column.largest for column in draft.columns), default=0.0) or 1.0
-    return min(trials, key=lambda trial: trial.squared_error(piece, unit))
+def encode(piece: Piece, settings: Settings, numbers: Numbers, price: float = 0.0, n_fills: int = 3) -> Coded:
+    """Code the numbers of a piece; where rounding at the end makes it better, it is rounded."""
+    data, got = encode_group(settings, piece.basis, piece.apart, numbers, price, n_fills)
+    dtypes = [column.given.dtype for column in piece.columns]
+    ways = [settings]
+    if not settings.rounded and settings.fraction > 0:
+        ways.append(replace(settings, rounded=True))
+    found = [Coded(way.to_bytes() + data, hand_over(way, piece.apart, got, dtypes)) for way in ways]
+    if len(found) == 1:
+        return found[0]
+    unit = max((column.largest for column in piece.columns), default=0.0) or 1.0
+    return min(found, key=lambda coded: coded.squared_error(piece, unit))
 
 
-def is_within(trial: Trial, piece: Piece, max_error: float) -> list[bool]:
+def is_within(coded: Coded, piece: Piece, max_error: float) -> list[bool]:
     """For each column whether no reading is further off than that, but for the rounding of its type."""
     return [
         bool(np.all(np.abs(error_of(got, column)) <= max_error + allowance(column.given[column.seen], max_error)))
-        for got, column in zip(trial.decoded, piece.columns, strict=True)
+        for got, column in zip(coded.decoded, piece.columns, strict=True)
     ]
 
 
-def is_same(trial: Trial, piece: Piece) -> list[bool]:
+def is_same(coded: Coded, piece: Piece) -> list[bool]:
     """For each column whether all readings came back bit for bit."""
     return [
         bool(np.array_equal(got[column.seen], column.given[column.seen]))
-        for got, column in zip(trial.decoded, piece.columns, strict=True)
+        for got, column in zip(coded.decoded, piece.columns, strict=True)
     ]

@@ -8,18 +8,18 @@ from functools import partial
 
 import numpy as np
 
-from hrpursuit.compression.chunks.settings import CORRECTED, MOST_STEP, SAMPLES, TRANSFORM
-from hrpursuit.compression.encoding.drafts import (
-    Draft,
+from hrpursuit.compression.chunks.settings import CORRECTED, MOST_STEP, SAMPLES, TRANSFORM, Settings
+from hrpursuit.compression.encoding.pieces import Coded, Piece, encode
+from hrpursuit.compression.encoding.whole_numbers import (
     as_samples,
     fits_unit,
     fits_whole,
     for_rmse,
     on_grid,
+    unit_of,
     within,
     without_loss,
 )
-from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
 from hrpursuit.compression.jobs import in_order
 
 _PRICE = {TRANSFORM: 0.11, SAMPLES: 0.14}
@@ -41,21 +41,23 @@ class Choice:
     price: float
 
 
-def lossless(piece: Piece, effort: str = "default") -> Trial:
+def lossless(piece: Piece, effort: str = "default") -> Coded:
     """One piece without loss."""
-    return encode(_paced(without_loss(piece.columns), effort), piece.basis)
+    settings, numbers = without_loss(piece.columns)
+    return encode(piece, _paced(settings, effort), numbers)
 
 
-def _paced(draft: Draft, effort: str) -> Draft:
-    return replace(draft, settings=replace(draft.settings, in_haste=effort == "fast"))
+def _paced(settings: Settings, effort: str) -> Settings:
+    return replace(settings, in_haste=effort == "fast")
 
 
-def bounded(piece: Piece, max_error: float, choice: Choice, effort: str) -> Trial:
+def bounded(piece: Piece, max_error: float, choice: Choice, effort: str) -> Coded:
     """One piece within the bound, as chosen; as samples where nothing else is possible."""
-    draft = _paced(within(piece.columns, max_error), effort)
-    if choice.mode == CORRECTED and _can_correct(draft):
-        return encode(_corrected(draft, choice.step), piece.basis, choice.price, _N_FILLS[effort])
-    return encode(draft, piece.basis)  # at no price: samples are not corrected
+    settings, numbers = within(piece.columns, max_error)
+    settings = _paced(settings, effort)
+    if choice.mode == CORRECTED and _can_correct(settings):
+        return encode(piece, _corrected(settings, choice.step), numbers, choice.price, _N_FILLS[effort])
+    return encode(piece, settings, numbers)  # at no price: samples are not corrected
 
 
 def choose_bounded(pieces: Sequence[Piece], effort: str) -> Choice:
@@ -75,7 +77,7 @@ def choose_bounded(pieces: Sequence[Piece], effort: str) -> Choice:
         return min(sizes, key=lambda choice: sizes[choice])
 
     samples = Choice(SAMPLES, 1.0, 0.0)
-    if not any(_can_correct(within(piece.columns, piece.bound)) for piece in tried):
+    if not any(_can_correct(within(piece.columns, piece.bound)[0]) for piece in tried):
         return samples
     price = _PRICE[TRANSFORM]
     ratios = _RATIOS[1:4:2] if effort == "fast" else _RATIOS
@@ -86,8 +88,7 @@ def choose_bounded(pieces: Sequence[Piece], effort: str) -> Choice:
     return best
 
 
-def _can_correct(draft: Draft) -> bool:
-    settings = draft.settings
+def _can_correct(settings: Settings) -> bool:
     return (
         not settings.offsets
         and not settings.widths
@@ -96,13 +97,10 @@ def _can_correct(draft: Draft) -> bool:
     )
 
 
-def _corrected(draft: Draft, ratio: float) -> Draft:
-    step = draft.settings.steps[0]
-    settings = replace(
-        draft.settings, mode=CORRECTED, bound=step >> draft.settings.fraction,
-        steps=(min(max(round(step * ratio), 1), MOST_STEP),),
-    )  # fmt: skip
-    return replace(draft, settings=settings)
+def _corrected(settings: Settings, ratio: float) -> Settings:
+    step = settings.steps[0]
+    steps = (min(max(round(step * ratio), 1), MOST_STEP),)
+    return replace(settings, mode=CORRECTED, bound=step >> settings.fraction, steps=steps)
 
 
 def _few(pieces: Sequence[Piece]) -> list[Piece]:
@@ -122,29 +120,26 @@ class RmseSearch:
         self.n_fills = _N_FILLS[effort]
         self.unit = error
 
-    def run(self, piece: Piece, choice: Choice) -> Trial | None:
+    def run(self, piece: Piece, choice: Choice) -> Coded | None:
         """One piece as chosen; None where the step is too fine for this way."""
-        draft = for_rmse(piece.columns)
-        step = round(choice.step / draft.unit)
+        settings, numbers = for_rmse(piece.columns)
+        step = round(choice.step / unit_of(settings))
         if not _SMALLEST_STEP <= step <= MOST_STEP:
             return None
-        draft = replace(draft, settings=replace(draft.settings, steps=(step,)))
-        return encode(
-            draft if choice.mode == TRANSFORM else _paced(as_samples(draft), self.effort),
-            piece.basis,
-            choice.price,
-            self.n_fills,
-        )
+        settings = replace(settings, steps=(step,))
+        if choice.mode == SAMPLES:
+            settings = _paced(as_samples(piece.columns, settings, numbers), self.effort)
+        return encode(piece, settings, numbers, choice.price, self.n_fills)
 
     def measure(self, choice: Choice) -> tuple[int, float] | None:
         """Bytes and error (1 is what is wanted) on the pieces that are tried."""
         n_bytes, squares, count = 0, 0.0, 0
-        trials = in_order(lambda piece: self.run(piece, choice), self.tried, self.n_jobs)
-        for piece, trial in zip(self.tried, trials, strict=True):
-            if trial is None:
+        all_coded = in_order(lambda piece: self.run(piece, choice), self.tried, self.n_jobs)
+        for piece, coded in zip(self.tried, all_coded, strict=True):
+            if coded is None:
                 return None
-            n_bytes += len(trial.data)
-            squares += trial.squared_error(piece, self.unit)
+            n_bytes += len(coded.data)
+            squares += coded.squared_error(piece, self.unit)
             count += piece.n_readings
         return n_bytes, math.sqrt(squares / max(count, 1))
 
@@ -216,7 +211,7 @@ def _next_step(
     return below[0] + min(max(share, 0.1), 0.9) * (above[0] - below[0])
 
 
-def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Trial], Choice | None] | None:
+def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Coded], Choice | None] | None:
     """All pieces, the error kept over all of them, and the choice that did it; in multiples of a unit where steps would
     be too fine. None if neither keeps it, or is shorter than coding without loss.
     """
@@ -244,18 +239,19 @@ def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Trial], 
     return None
 
 
-def _run_all(search: RmseSearch, choice: Choice) -> list[Trial] | None:
+def _run_all(search: RmseSearch, choice: Choice) -> list[Coded] | None:
     """All pieces as chosen; None if the step is too fine for one of them."""
-    trials = list(in_order(lambda piece: search.run(piece, choice), search.pieces, search.n_jobs))
-    coded = [trial for trial in trials if trial is not None]
-    return coded if len(coded) == len(trials) else None
+    found = list(in_order(lambda piece: search.run(piece, choice), search.pieces, search.n_jobs))
+    coded = [one for one in found if one is not None]
+    return coded if len(coded) == len(found) else None
 
 
-def _encode_on_grid(unit: float, effort: str, piece: Piece) -> Trial:
-    return encode(_paced(on_grid(piece.columns, unit), effort), piece.basis)
+def _encode_on_grid(unit: float, effort: str, piece: Piece) -> Coded:
+    settings, numbers = on_grid(piece.columns, unit)
+    return encode(piece, _paced(settings, effort), numbers)
 
 
-def _error_of(trials: list[Trial], search: RmseSearch) -> float:
+def _error_of(coded: list[Coded], search: RmseSearch) -> float:
     count = sum(piece.n_readings for piece in search.pieces)
-    squares = sum(t.squared_error(piece, search.unit) for t, piece in zip(trials, search.pieces, strict=True))
+    squares = sum(one.squared_error(piece, search.unit) for one, piece in zip(coded, search.pieces, strict=True))
     return math.sqrt(squares / max(count, 1))

@@ -1,4 +1,4 @@
-"""The paper's coding in real bytes: a few coefficients a row in a dictionary learned by HRP."""
+"""The paper's coding in real bytes: a few coefficients per row in a dictionary learned by HRP."""
 
 import math
 import warnings
@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from hrpursuit.compression.chunks.apart import Numbers
 from hrpursuit.compression.chunks.bases import DICTIONARY, MOST_PRECISION, Basis
-from hrpursuit.compression.chunks.coding import Readings
 from hrpursuit.compression.chunks.settings import MOST_STEP, SPARSE
-from hrpursuit.compression.encoding.drafts import for_rmse
-from hrpursuit.compression.encoding.pieces import Piece, Trial, encode
+from hrpursuit.compression.encoding.pieces import Coded, Piece, encode
+from hrpursuit.compression.encoding.whole_numbers import for_rmse
 from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.kernels.sparse import LIMIT
 from hrpursuit.core.masked import masked_codes
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 
 
 def hrp_atoms(table: Floats, n_nonzero: int | None) -> Floats:
-    """Atoms of HRP, one a row."""
+    """Atoms of HRP, one per row."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # a basis is good enough before it has settled ...
         warnings.simplefilter("ignore", MisspecifiedWarning)  # ... and has to be orthogonal
@@ -37,7 +37,7 @@ def hrp_atoms(table: Floats, n_nonzero: int | None) -> Floats:
 
 
 def learn_dictionary(table: Floats, n_nonzero: int, n_atoms: int) -> Basis:
-    """A dictionary for rows with gaps (NaN), in as many bits as make little difference at `n_nonzero` codes a row.
+    """A dictionary for rows with gaps (NaN), in as many bits as make little difference at `n_nonzero` codes per row.
 
     With more atoms than columns it is learned as a square one over so many columns, of which the last have no reading.
     What atoms say there is left out, and they have unit norm without it.
@@ -67,11 +67,11 @@ def _error(table: Floats, atoms: Floats, n_nonzero: int) -> tuple[float, float]:
     return math.sqrt(float(np.nansum(residual**2))), math.sqrt(float(np.nansum(table**2)))
 
 
-def encode_sparse(piece: Piece) -> Trial:
+def encode_sparse(piece: Piece) -> Coded:
     """Codes of the rows, by least squares in the dictionary as the decoder has it, in steps that add little error."""
-    draft, basis = for_rmse(piece.columns), piece.basis
-    seen = np.asarray(draft.readings.seen) != 0
-    table = np.where(seen, draft.readings.values, np.nan).astype(np.float64)
+    (settings, numbers), basis = for_rmse(piece.columns), piece.basis
+    seen = np.column_stack([column.seen for column in piece.columns])
+    table = np.where(seen, numbers.whole, np.nan).astype(np.float64)
     atoms = np.asarray(basis.dictionary, dtype=np.float64) / 2.0**basis.precision
     codes = np.zeros((len(table), len(atoms)))
     some = seen.any(axis=1)
@@ -80,10 +80,7 @@ def encode_sparse(piece: Piece) -> Trial:
     step = min(max(round(math.sqrt(12 * _SHARE * squares)), 1), MOST_STEP)
     _tame(codes, table, atoms, float(LIMIT * step))
     levels = as_integers(np.rint(codes / step).astype(np.int64))
-    settings = replace(draft.settings, mode=SPARSE, steps=(step,))
-    return encode(
-        replace(draft, settings=settings, readings=Readings(levels, draft.readings.seen, draft.readings.low)), basis
-    )
+    return encode(piece, replace(settings, mode=SPARSE, steps=(step,)), Numbers(levels))
 
 
 def _tame(codes: Floats, table: Floats, atoms: Floats, largest: float) -> None:

@@ -1,12 +1,14 @@
 """Columns on their way to the coder of tables: their cells taken apart, and the grids that they lie on."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
 from hrpursuit.compression.chunks.apart import Apart
 from hrpursuit.compression.chunks.grids import FLOAT, Grid
-from hrpursuit.compression.encoding.apart import take_cells_apart
+from hrpursuit.compression.encoding.apart import ApartCells, take_cells_apart
 from hrpursuit.compression.encoding.decimals import keeps_bound
 from hrpursuit.compression.encoding.grids import Found, find_grids
 from hrpursuit.compression.kernels.compiled import as_integers
@@ -26,8 +28,8 @@ class TableColumn:
         Largest error; 0 for none.
     coded : array of bool
         Cells with a number; the others are gaps, exceptions or sentinels.
-    is_gap, is_odd : array of bool
-    sentinels : list of arrays of bool
+    cells : ApartCells
+        What the others are.
     ways : list of Found
         Grids with the numbers of the coded cells.
     """
@@ -35,9 +37,7 @@ class TableColumn:
     given: np.ndarray
     bound: float
     coded: np.ndarray
-    is_gap: np.ndarray
-    is_odd: np.ndarray
-    sentinels: list[np.ndarray]
+    cells: ApartCells
     ways: list[Found] = field(default_factory=list)
 
     @classmethod
@@ -47,9 +47,9 @@ class TableColumn:
 
     @classmethod
     def _of(cls, given: np.ndarray, bound: float) -> "TableColumn":
-        cells = take_cells_apart(given, bound == 0)
+        cells = take_cells_apart(given, bound)
         coded = cells.is_coded
-        column = cls(given, bound, coded, cells.is_gap, cells.is_odd, cells.sentinels)
+        column = cls(given, bound, coded, cells)
         values = given[coded]
         if len(values):
             column.ways = find_grids(values, bound, len(given) // _MOST_ODD)
@@ -65,7 +65,7 @@ class TableColumn:
         if fits.all():
             return
         places = np.flatnonzero(self.coded)[~fits]
-        self.is_odd[places] = True
+        self.cells.is_odd[places] = True
         self.coded[places] = False
         first = self.ways[0]
         self.ways = [replace(first, numbers=first.numbers[fits], fits=fits[fits])]
@@ -73,12 +73,7 @@ class TableColumn:
     @property
     def is_empty(self) -> bool:
         """Whether there is nothing but gaps of the usual kind."""
-        if self.given.dtype.kind != "f" or not self.is_gap.all():
-            return False
-        nan = np.array(np.nan, self.given.dtype).tobytes()
-        return self.bound > 0 or bool(
-            (self.given.view(f"u{self.given.itemsize}") == np.frombuffer(nan, f"u{self.given.itemsize}")).all()
-        )
+        return is_empty(self.given, self.bound)
 
     def numbers(self, way: int) -> np.ndarray:
         """Numbers in all rows; below a gap the last one stands."""
@@ -111,14 +106,34 @@ def keeps(column: TableColumn, got: np.ndarray) -> bool:
     return keeps_bound(given, got, column.bound)
 
 
-def cells_apart(columns: list[TableColumn]) -> Apart:
+def is_empty(given: np.ndarray, bound: float) -> bool:
+    """Whether a column has nothing but gaps, without loss (bound 0) of the usual bits."""
+    if given.dtype.kind != "f" or not np.isnan(given).all():
+        return False
+    bits = f"u{given.itemsize}"
+    return bound > 0 or bool((given.view(bits) == np.array(np.nan, given.dtype).view(bits)).all())
+
+
+class HasCells(Protocol):
+    """A column taken apart: as it came, the largest error (0 for none) and what is not coded."""
+
+    @property
+    def given(self) -> np.ndarray: ...
+    @property
+    def bound(self) -> float: ...
+    @property
+    def cells(self) -> ApartCells: ...
+
+
+def cells_apart(columns: Sequence[HasCells]) -> Apart:
+    """What is not coded of these columns together."""
     n = len(columns)
-    seen = np.column_stack([~column.is_gap for column in columns])
-    odd = [column.is_odd for column in columns]
+    seen = np.column_stack([~column.cells.is_gap for column in columns])
+    odd = [column.cells.is_odd for column in columns]
     nan_bits = {}
     for size in (2, 4, 8):
         floats = [(j, column) for j, column in enumerate(columns) if column.given.dtype == np.dtype(f"f{size}")]
-        patterns = [column.given.view(f"u{size}")[column.is_gap] for _, column in floats if column.bound == 0]
+        patterns = [column.given.view(f"u{size}")[column.cells.is_gap] for _, column in floats if column.bound == 0]
         if any(len(pattern) for pattern in patterns):
             values, counts = np.unique(np.concatenate(patterns), return_counts=True)
             common = values[np.argmax(counts)]
@@ -126,16 +141,16 @@ def cells_apart(columns: list[TableColumn]) -> Apart:
                 nan_bits[size] = int(common)
             for j, column in floats:
                 if column.bound == 0 and len(values) > 1:
-                    odd[j] = odd[j] | (column.is_gap & (column.given.view(f"u{size}") != common))
+                    odd[j] = odd[j] | (column.cells.is_gap & (column.given.view(f"u{size}") != common))
     cells = np.concatenate([np.flatnonzero(places) * n + j for j, places in enumerate(odd)])
     cells.sort()
-    data = b"".join(_bits(columns[cell % n].given[cell // n]) for cell in cells.tolist())
+    values = [_bits(columns[cell % n].given[cell // n]) for cell in cells.tolist()]
     sentinels = [
         (j, _bits(column.given[np.argmax(places)]), as_integers(places))
         for j, column in enumerate(columns)
-        for places in column.sentinels
+        for places in column.cells.sentinels
     ]
-    return Apart(as_integers(seen), nan_bits, cells, data, sentinels)
+    return Apart(as_integers(seen), nan_bits, cells, values, sentinels)
 
 
 def _bits(value: np.generic) -> bytes:

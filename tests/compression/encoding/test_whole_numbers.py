@@ -1,35 +1,40 @@
 """Readings as whole numbers: in steps that keep the bound, with room for the coder, and back."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hrpursuit.compression.chunks.coding import Readings
+from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.handover import hand_over
 from hrpursuit.compression.chunks.settings import BY_FACTOR, MOST_STEP
 from hrpursuit.compression.encoding.decimals import take_apart
-from hrpursuit.compression.encoding.drafts import (
+from hrpursuit.compression.encoding.whole_numbers import (
     as_samples,
     fits_bound,
     fits_unit,
     fits_whole,
     for_rmse,
     on_grid,
+    unit_of,
     within,
     without_loss,
 )
+from hrpursuit.compression.kernels.compiled import integers
 from hrpursuit.compression.kernels.samples import LIMIT
 
 
-def columns_of(table, lossless=False):
-    return [take_apart(column, lossless) for column in np.asarray(table).T]
+def columns_of(table, bound=np.inf):
+    return [take_apart(column, bound) for column in np.asarray(table).T]
 
 
-def handed_over(draft, values=None):
-    """What a decoder would make of the readings of a draft, or of these."""
-    readings = draft.readings if values is None else Readings(values, draft.readings.seen, draft.readings.low)
-    return np.column_stack(hand_over(draft.settings, readings, [column.given.dtype for column in draft.columns]))
+def handed_over(settings, numbers, whole=None):
+    """What a decoder would make of the numbers, or of these whole ones."""
+    numbers = numbers if whole is None else Numbers(whole, numbers.low)
+    apart = Apart(integers(numbers.whole.shape, 1))
+    return np.column_stack(hand_over(settings, apart, numbers, [np.dtype("f8")] * numbers.whole.shape[1]))
 
 
 @st.composite
@@ -42,88 +47,87 @@ def tables(draw):
 
 @given(tables())
 def test_without_loss_nothing_is_lost(X):
-    columns = columns_of(X, lossless=True)
+    columns = [replace(column, bound=0) for column in columns_of(X)]
     assert all(map(fits_whole, columns))
-    draft = without_loss(columns)
-    np.testing.assert_array_equal(handed_over(draft), X)
-    assert np.abs(draft.readings.values).max() <= LIMIT
+    settings, numbers = without_loss(columns)
+    np.testing.assert_array_equal(handed_over(settings, numbers), X)
+    assert np.abs(numbers.whole).max() <= LIMIT
 
 
 @given(tables(), st.sampled_from([1e-3, 0.05, 0.3, 1, 12.5, 1000]), st.integers(0, 2**32))
 def test_half_a_step_is_within_the_bound(X, max_error, seed):
     columns = columns_of(X)
     assert all(fits_bound(column, max_error) for column in columns)
-    draft = within(columns, max_error)
-    assert np.abs(draft.readings.values).max() <= LIMIT
-    fraction = draft.settings.fraction
-    half = np.broadcast_to(np.array(draft.settings.steps) >> fraction, X.shape) // 2
-    moved = np.random.default_rng(seed).choice([-1, 0, 1], X.shape) * half << fraction
-    assert np.abs(handed_over(draft, draft.readings.values + moved) - X).max() <= max_error * (1 + 1e-9)
+    settings, numbers = within(columns, max_error)
+    assert np.abs(numbers.whole).max() <= LIMIT
+    half = np.broadcast_to(np.array(settings.steps) >> settings.fraction, X.shape) // 2
+    moved = np.random.default_rng(seed).choice([-1, 0, 1], X.shape) * half << settings.fraction
+    assert np.abs(handed_over(settings, numbers, numbers.whole + moved) - X).max() <= max_error * (1 + 1e-9)
 
 
 def test_steps_of_decimals_are_as_wide_as_the_bound_allows():
     X = np.round(np.random.default_rng(0).normal(20, 5, (40, 2)), 1)
-    draft = within(columns_of(X), 0.3)
-    assert np.array(draft.settings.steps) >> draft.settings.fraction == 2 * 3 + 1
-    assert draft.settings.decimals == (1,)
+    settings, _ = within(columns_of(X), 0.3)
+    assert np.array(settings.steps) >> settings.fraction == 2 * 3 + 1
+    assert settings.decimals == (1,)
 
 
 def test_readings_that_are_no_decimals_count_in_sixteenths_of_the_bound(rng):
-    draft = within(columns_of(rng.standard_normal((40, 2))), 0.3)
-    assert draft.settings.decimals == (BY_FACTOR,)
-    assert draft.settings.factor == 0.3 / 16
-    assert draft.settings.steps[0] >> draft.settings.fraction == 31
+    settings, _ = within(columns_of(rng.standard_normal((40, 2))), 0.3)
+    assert settings.decimals == (BY_FACTOR,)
+    assert settings.factor == 0.3 / 16
+    assert settings.steps[0] >> settings.fraction == 31
 
 
 @pytest.mark.parametrize(("size", "max_error"), [(1e300, 1e-300), (1.7e308, 5e-324), (1.0, 5e-324), (1e-310, 1e-322)])
 def test_bounds_that_are_out_of_reach(size, max_error, rng):
-    assert not fits_bound(take_apart(size * rng.random(9), False), max_error)
+    assert not fits_bound(take_apart(size * rng.random(9), max_error), max_error)
 
 
 def test_bounds_beyond_all_numbers():
-    column = take_apart(np.array([0.5, 1.5, 2.0]), False)
+    column = take_apart(np.array([0.5, 1.5, 2.0]), 1.7e308)
     assert fits_bound(column, 1.7e308)
-    assert within([column], 1.7e308).settings.steps[0] <= MOST_STEP
+    assert within([column], 1.7e308)[0].steps[0] <= MOST_STEP
 
 
 def test_large_numbers_have_offsets_and_noisy_ones_low_bits(rng):
     X = np.column_stack([10**9 + rng.integers(0, 20, 50), rng.integers(0, 60000, 50), rng.integers(0, 50, 50)])
-    settings = without_loss(columns_of(X, True)).settings
+    settings, _ = without_loss(columns_of(X, 0))
     assert [bool(offset) for offset in settings.offsets] == [True, False, False]
     assert settings.widths[0] == settings.widths[2] == 0 < settings.widths[1] < 12
 
 
 def test_an_offset_is_in_the_middle():
-    draft = without_loss(columns_of(np.array([[10**9 + 7], [10**9 + 27]]), True))
-    assert (draft.readings.values >> draft.settings.fraction).tolist() == [[-10], [10]]
+    settings, numbers = without_loss(columns_of(np.array([[10**9 + 7], [10**9 + 27]]), 0))
+    assert (numbers.whole >> settings.fraction).tolist() == [[-10], [10]]
 
 
 def test_noise_of_more_than_forty_bits_is_not_coded(rng):
-    assert not fits_whole(take_apart(rng.integers(-(2**60), 2**60, 50), True))
-    assert fits_whole(take_apart(rng.integers(-(2**40), 2**40, 50), True))
+    assert not fits_whole(take_apart(rng.integers(-(2**60), 2**60, 50), 0))
+    assert fits_whole(take_apart(rng.integers(-(2**40), 2**40, 50), 0))
 
 
 @given(tables())
 def test_for_rmse_units_are_fine(X):
-    draft = for_rmse(columns_of(X))
-    values = draft.readings.values
-    assert np.abs(values).max() <= LIMIT
-    np.testing.assert_allclose(values * draft.unit, X, atol=0.51 * draft.unit)
-    np.testing.assert_allclose(handed_over(draft), X, atol=0.51 * draft.unit)
+    settings, numbers = for_rmse(columns_of(X))
+    unit = unit_of(settings)
+    assert np.abs(numbers.whole).max() <= LIMIT
+    np.testing.assert_allclose(numbers.whole * unit, X, atol=0.51 * unit)
+    np.testing.assert_allclose(handed_over(settings, numbers), X, atol=0.51 * unit)
 
 
 @pytest.mark.parametrize("size", [5e-324, 1e-322, 1e-318, 1e-310, 1e308])
 def test_for_rmse_sizes_at_the_ends(size):
-    draft = for_rmse(columns_of(np.array([[size, 0.0], [0.3 * size, size]])))
-    assert 0 < draft.unit < np.inf
-    assert np.abs(draft.readings.values).max() <= LIMIT
+    settings, numbers = for_rmse(columns_of(np.array([[size, 0.0], [0.3 * size, size]])))
+    assert 0 < unit_of(settings) < np.inf
+    assert np.abs(numbers.whole).max() <= LIMIT
 
 
 @given(tables(), st.floats(0.01, 10))
 def test_multiples_of_a_unit_are_the_nearest(X, unit):
     columns = columns_of(X)
     if fits_unit(columns, unit):
-        np.testing.assert_allclose(handed_over(on_grid(columns, unit)), X, atol=0.5 * unit * (1 + 1e-9))
+        np.testing.assert_allclose(handed_over(*on_grid(columns, unit)), X, atol=0.5 * unit * (1 + 1e-9))
 
 
 def test_units_finer_than_decimals_are_refused():
@@ -136,12 +140,14 @@ def test_units_finer_than_decimals_are_refused():
 @pytest.mark.parametrize("season", [7, 12, 24, 48])
 def test_a_season_is_found(rng, season):
     X = np.tile(rng.integers(0, 1000, (season, 3)), (160 // season, 1))
-    found = as_samples(for_rmse(columns_of(X))).settings.season
+    columns = columns_of(X)
+    found = as_samples(columns, *for_rmse(columns)).season
     assert found == (24 if season == 12 else season)  # 24 is as good, and the first
 
 
 def test_scales_follow_the_changes_of_columns(rng):
     alike, apart = rng.standard_normal((100, 3)), rng.standard_normal((100, 3)) * [1, 30, 900]
-    assert len(as_samples(for_rmse(columns_of(alike))).settings.scales) == 1
-    scales = as_samples(for_rmse(columns_of(apart))).settings.scales
+    alike, apart = columns_of(alike), columns_of(apart)
+    assert len(as_samples(alike, *for_rmse(alike)).scales) == 1
+    scales = as_samples(apart, *for_rmse(apart)).scales
     assert scales[0] < scales[1] < scales[2]

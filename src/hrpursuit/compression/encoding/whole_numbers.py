@@ -1,14 +1,14 @@
 """Columns made ready for the coder: as whole numbers in the unit that the target allows."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.compression.chunks.coding import Readings
+from hrpursuit.compression.chunks.apart import Numbers
 from hrpursuit.compression.chunks.settings import BY_FACTOR, MOST_SCALE, SAMPLES, TRANSFORM, Settings
 from hrpursuit.compression.encoding.decimals import Column, range_of
-from hrpursuit.compression.kernels.compiled import as_integers, integers
+from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.kernels.samples import LIMIT
 
 FRACTION = 6  # bits below whole numbers, where there is room
@@ -20,14 +20,8 @@ LEAST_UNIT = 2.0**-1060  # a factor with bits below it, and these are no zeros y
 _PER_BOUND = 16  # units to the bound on the error, for readings that are no decimals
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A group of columns to be coded. For a target on the RMSE the step is still open."""
-
-    settings: Settings
-    readings: Readings
-    columns: list[Column]
-    unit: float = 1.0  # of `readings.values`, in the unit of the table
+#: How a group of columns is coded, and the numbers. For a target on the RMSE the step is still open.
+Ready = tuple[Settings, Numbers]
 
 
 def fits_whole(column: Column) -> bool:
@@ -35,7 +29,7 @@ def fits_whole(column: Column) -> bool:
     return column.whole is not None and column.whole_range[1] <= _ALL_NOISE
 
 
-def without_loss(columns: list[Column]) -> Draft:
+def without_loss(columns: list[Column]) -> Ready:
     """Whole numbers as they are."""
     return _grid(
         columns, [np.asarray(column.whole) for column in columns], [column.decimals or 0 for column in columns], [1]
@@ -47,7 +41,7 @@ def fits_bound(column: Column, max_error: float) -> bool:
     return fits_whole(column) or (column.largest < _TOO_MANY * max_error and max_error > LEAST_UNIT)
 
 
-def within(columns: list[Column], max_error: float) -> Draft:
+def within(columns: list[Column], max_error: float) -> Ready:
     """Whole numbers in steps of at most twice the bound."""
     ways = [_by_decimals(column, max_error) for column in columns]
     rest = [column for column, way in zip(columns, ways, strict=True) if way is None]
@@ -86,19 +80,18 @@ def fits_unit(columns: list[Column], unit: float) -> bool:
     return all(column.largest < _TOO_MANY * unit for column in columns)
 
 
-def on_grid(columns: list[Column], unit: float) -> Draft:
+def on_grid(columns: list[Column], unit: float) -> Ready:
     """Multiples of the unit, nearest to the readings."""
     numbers = [np.rint(column.values / unit).astype(np.int64) for column in columns]
     return _grid(columns, numbers, [BY_FACTOR], [1], unit)
 
 
-def for_rmse(columns: list[Column]) -> Draft:
+def for_rmse(columns: list[Column]) -> Ready:
     """All columns in one unit, with bits below it, for steps of any size."""
-    seen = np.column_stack([column.seen for column in columns])
     exact, decimals = _by_common_decimals(columns)
-    factor, unit = 1.0, 10.0**-decimals
+    factor = 1.0
     if decimals == BY_FACTOR:
-        factor = unit = max(float(np.abs(exact).max(initial=0.0)) / 1000, LEAST_UNIT)
+        factor = max(float(np.abs(exact).max(initial=0.0)) / 1000, LEAST_UNIT)
         exact = exact / factor
     largest, fraction = float(np.abs(exact).max(initial=0.0)), FRACTION
     while largest * 2.0**fraction > LIMIT:
@@ -107,7 +100,13 @@ def for_rmse(columns: list[Column]) -> Draft:
     settings = Settings(
         TRANSFORM, (decimals,), (1,), fraction, factor, keep_positive=bool(values.min(initial=0) >= 0), rounded=False
     )
-    return Draft(settings, Readings(values, as_integers(seen), integers((0, 0))), columns, unit * 2.0**-fraction)
+    return settings, Numbers(as_integers(values))
+
+
+def unit_of(settings: Settings) -> float:
+    """In the unit of the table, of numbers that `for_rmse` gives."""
+    (decimals,) = settings.decimals
+    return (settings.factor if decimals == BY_FACTOR else 10.0**-decimals) * 2.0**-settings.fraction
 
 
 def _by_common_decimals(columns: list[Column]) -> tuple[np.ndarray, int]:
@@ -122,15 +121,14 @@ def _by_common_decimals(columns: list[Column]) -> tuple[np.ndarray, int]:
     return np.column_stack([column.values for column in columns]), BY_FACTOR
 
 
-def as_samples(draft: Draft) -> Draft:
-    """The same readings for sample coding."""
-    values, seen = draft.readings.values, draft.readings.seen != 0
-    settings = replace(draft.settings, mode=SAMPLES, scales=_scales(values, seen), season=_season(values, seen))
-    return replace(draft, settings=settings)
+def as_samples(columns: list[Column], settings: Settings, numbers: Numbers) -> Settings:
+    """For sample coding of numbers that `for_rmse` gives."""
+    seen = np.column_stack([column.seen for column in columns])
+    return replace(settings, mode=SAMPLES, scales=_scales(numbers.whole, seen), season=_season(numbers.whole, seen))
 
 
 def _grid(columns: list[Column], numbers: list[np.ndarray], decimals: list[int], steps: list[int],
-          factor: float = 1.0) -> Draft:  # fmt: skip
+          factor: float = 1.0) -> Ready:  # fmt: skip
     n_rows, n = len(columns[0].seen), len(columns)
     seen = np.column_stack([column.seen for column in columns])
     steps = list(np.resize(steps, n))
@@ -159,7 +157,7 @@ def _grid(columns: list[Column], numbers: list[np.ndarray], decimals: list[int],
         scales=_scales(values, seen),
         season=_season(values, seen),
     )
-    return Draft(settings, Readings(as_integers(values), as_integers(seen), as_integers(low)), columns, factor)
+    return settings, Numbers(as_integers(values), as_integers(low))
 
 
 def _short(entries: list[int]) -> tuple[int, ...]:
