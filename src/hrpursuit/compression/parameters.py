@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from hrpursuit.compression.encoding.chunk_coder import EFFORTS
 from hrpursuit.compression.files.header import MAX_CHUNK_ROWS
 from hrpursuit.compression.tables.lookup import Lookup, listed
 from hrpursuit.compression.targets import MAX_COEFS, Target
 
-EFFORTS = ("fast", "default", "best")
 BASES = ("adaptive", "hrp", "pca", "dct")
 LOSSLESS = "lossless"  # in place of a number, for a column
 #: Bounds that are a share of a range have so many significant digits: they take 3 bytes each in the header.

@@ -1,8 +1,9 @@
-"""Rows on their way to chunks: where these are cut, and those that wait in an encoder until there are enough of them, in
-the types of the first ones.
+"""Rows on their way to chunks: where these are cut, and rows that wait in an encoder until there are enough of them,
+in the types of the first ones.
 """
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def cut_at_grids(chunks: Iterable[Table], target: Target) -> list[Table]:
     cut = []
     for chunk in chunks:
         places = [0, *cut_places([column for column in chunk.columns if isinstance(column, np.ndarray)]), chunk.n_rows]
-        cut += [chunk.rows(start, stop) for start, stop in zip(places, places[1:], strict=False)]
+        cut += [chunk.rows(start, stop) for start, stop in pairwise(places)]
     return cut
 
 

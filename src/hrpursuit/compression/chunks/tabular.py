@@ -176,7 +176,7 @@ def _read_parameters(cursor: Cursor, kind: int) -> tuple[int, float, float]:
 def encode_table(settings: TableSettings, apart: Apart, numbers: Numbers, dtypes: list[np.dtype]) -> bytes:
     """The bytes of the part, which `decode_table` reads."""
     head = settings.to_bytes() + apart.to_bytes()
-    size = numbers.whole.size + 4096
+    size = 10 * numbers.whole.size + 4096  # memory that is not written to is not taken
     while True:
         buffer, coder = np.zeros(size, dtype=np.uint8), new_coder()
         _run(coder, buffer, False, settings, apart, not apart.seen.all(), numbers, dtypes)
