@@ -193,3 +193,36 @@ def test_decimals_with_a_common_divisor_take_the_room_of_the_counts(change):
     q = np.round(2000 + np.cumsum(np.random.default_rng(9).normal(0, change, (3000, 4)), axis=0))
     for grid in (q * 10 / 1024, q / 16, q * 5 / 4096 + 0.5):
         assert size(grid) <= 1.03 * size(q) + 64
+
+
+@pytest.mark.parametrize("target", [{"lossless": True}, {"max_error": 0.5}], ids=["lossless", "bound"])
+@pytest.mark.parametrize("n_columns", [1, 5])
+def test_sentinels_that_floats_do_not_tell_apart(rng, target, n_columns):
+    """A warning (an error in tests) said that such rows were stored as they are."""
+    X = rng.integers(0, 50, (600, n_columns), dtype=np.uint64)
+    X[::5] = 2**64 - 1
+    X[::7] = 2**64 - 2
+    data = compress(X, **target)
+    assert np.array_equal(decompress(data), X)
+    assert len(data) < 0.3 * X.nbytes
+
+
+def test_sentinels_of_the_largest_floats_give_no_warning(rng):
+    X = np.round(rng.normal(0, 1, (200, 4)), 1)
+    X[::2] *= 1e307
+    X[::9] = -1.7e308
+    assert np.array_equal(decompress(compress(X, lossless=True)), X)
+
+
+def test_seasons_are_sought_among_a_few_readings_a_season_apart(rng):
+    """No two readings were half a season apart, which gave a warning from numpy."""
+    X = np.full((400, 1), np.nan)
+    X[::24] = np.round(rng.normal(0, 1, (17, 1)), 2)
+    np.testing.assert_array_equal(decompress(compress(X, lossless=True)), X)
+
+
+@pytest.mark.filterwarnings("ignore:relative_rmse counts")
+def test_an_rmse_of_columns_that_are_hundreds_of_powers_of_ten_apart(rng):
+    X = rng.normal(0, 1, (300, 2)) * [1e300, 1e-300]
+    Y = decompress(compress(X, relative_rmse=0.1))
+    assert np.linalg.norm((X - Y) / 1e300) <= 0.1 * np.linalg.norm(X / 1e300)

@@ -204,3 +204,30 @@ def test_rows_that_are_all_zero_or_all_equal():
         ArrayRows(np.tile(row, (30, 1))), None, complete=False, offset=True, n_nonzero=None, setup=setup()
     )
     assert_allclose(same.intercept, row)
+
+
+@pytest.mark.parametrize("seed", [4, 19, 21])
+def test_rank_deficient_rows_are_settled_on_more_rows_within_their_span(seed, monkeypatch):
+    """Atoms that are used seldom ask for more rows. A start with the atoms outside of the span made the polish write
+    behind its arrays.
+    """
+    rng = np.random.default_rng(seed)
+    n_features = int(rng.integers(3, 8))
+    rank = int(rng.integers(2, n_features))
+    A = np.linalg.qr(rng.standard_normal((n_features, n_features)))[0][:rank]
+    shares = 10.0 ** -rng.uniform(0.3, 3.5, rank)
+    X = (rng.standard_normal((4000, rank)) * (rng.random((4000, rank)) < shares)) @ A
+    settle_encoding, n_settled = WorkingSample.settle_encoding, []
+
+    def recorded(self, start, n_rows=None):
+        n_settled.append(len(self.X))
+        assert start.shape == (rank, rank)
+        return settle_encoding(self, start, n_rows)
+
+    monkeypatch.setattr(WorkingSample, "settle_encoding", recorded)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        W = HRP(random_state=0).fit(X).components_
+    assert len(set(n_settled)) > 1  # on more rows, too
+    assert_allclose(W @ W.T, np.eye(n_features), atol=1e-12)
+    assert_allclose(np.abs(A @ W.T).max(axis=1), 1.0, atol=1e-9)

@@ -44,9 +44,9 @@ class ColumnErrors:
                 continue
             one, other = one.astype(np.float64), other.astype(np.float64)
             counts = np.isfinite(one) & (np.abs(one) <= limit)
-            # squares of what is left neither over- nor underflow
-            one, other = one[counts] / limit, other[counts] / limit
-            sums[place] = np.sum((one - other) ** 2)
+            with np.errstate(over="ignore"):  # beside a column that is larger by many powers of ten, all may be lost
+                one, other = one[counts] / limit, other[counts] / limit
+                sums[place] = np.sum((one - other) ** 2)
         return sums
 
     def add(self, squared_errors: np.ndarray) -> None:

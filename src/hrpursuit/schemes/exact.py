@@ -149,7 +149,9 @@ def _on_more_rows(
     larger = WorkingSample(rows, setup.seed, complete=sample.complete, offset=sample.offset)
     if setup.stopper.stopped or not larger.draw(n_per_feature) or len(larger.X) <= len(sample.X):
         return sample, found
-    start = larger.encoding_of(sample.dictionary(found.components)[0])
+    if larger.rank != sample.rank:
+        return sample, found
+    start = larger.encoding_of(sample.dictionary(found.components)[0])[: larger.rank]  # those outside the span are last
     certificate = larger.check(start)
     if certificate:
         return larger, replace(found, components=start, certificate=certificate)

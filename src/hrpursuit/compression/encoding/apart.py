@@ -50,7 +50,8 @@ def take_cells_apart(column: np.ndarray, bound: float) -> ApartCells:
             found.is_odd |= (column == 0) & np.signbit(column)
         _promote(found, column)
     if column.dtype.kind != "b" and bound < np.inf:
-        _set_far_apart(found, column)
+        with np.errstate(over="ignore"):  # ranges of the largest floats
+            _set_far_apart(found, column)
     return found
 
 
@@ -74,7 +75,8 @@ def _set_far_apart(found: ApartCells, column: np.ndarray) -> None:
     for end in (0, -1):
         while len(found.sentinels) < _MOST_SENTINELS and len(values) >= 20:
             value = values.min() if end == 0 else values.max()
-            at = values == value
+            given = column[coded]
+            at = given == (given.min() if end == 0 else given.max())  # beyond 2^53, floats do not tell numbers apart
             rest = values[~at]
             if len(rest) < 2 or np.count_nonzero(at) < _FEWEST_OF_A_SENTINEL:
                 break

@@ -98,7 +98,7 @@ def keeps(column: TableColumn, got: np.ndarray) -> bool:
         same = got.view(f"u{got.dtype.itemsize}") == given.view(f"u{given.dtype.itemsize}")
         return bool(same.all())
     rest = ~column.coded
-    if given.dtype.kind == "f" and not np.array_equal(got[rest], given[rest], equal_nan=True):
+    if not np.array_equal(got[rest], given[rest], equal_nan=given.dtype.kind == "f"):
         return False
     got, given = got[column.coded], given[column.coded]
     if given.dtype.kind in "iu":

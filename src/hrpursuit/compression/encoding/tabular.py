@@ -323,11 +323,11 @@ def _seasons(whole: np.ndarray, coded: np.ndarray) -> list[int]:
     spread = np.maximum(X.std(axis=0), 1e-300)
     for season in _SEASONS:
         if len(X) >= 4 * season:
-            both = coded[season:] & coded[:-season]
             half = max(1, season // 2)
+            both, halves = coded[season:] & coded[:-season], coded[half:] & coded[:-half]
             over = np.abs(X[season:] - X[:-season]) / spread
             across = np.abs(X[half:] - X[:-half]) / spread
-            if both.any() and over[both].mean() < _LESS_IN_SEASON * across[coded[half:] & coded[:-half]].mean():
+            if both.any() and halves.any() and over[both].mean() < _LESS_IN_SEASON * across[halves].mean():
                 found[season] = float(over[both].mean())
     return [min(found, key=lambda season: found[season])] if found else []
 
