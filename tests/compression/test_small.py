@@ -226,3 +226,13 @@ def test_an_rmse_of_columns_that_are_hundreds_of_powers_of_ten_apart(rng):
     X = rng.normal(0, 1, (300, 2)) * [1e300, 1e-300]
     Y = decompress(compress(X, relative_rmse=0.1))
     assert np.linalg.norm((X - Y) / 1e300) <= 0.1 * np.linalg.norm(X / 1e300)
+
+
+@pytest.mark.parametrize("target", [{"lossless": True}, {"max_error": 3}], ids=["lossless", "bound"])
+def test_two_values_far_apart(target):
+    """Their distance was a step larger than a file may have, and a warning said that the rows were stored as they are."""
+    X = np.zeros((12, 1), np.int64)
+    X[6:] = 3409885384533481121
+    data = compress(X, **target)
+    assert np.array_equal(decompress(data), X)
+    assert len(data) < 90

@@ -12,6 +12,7 @@ import numpy as np
 from hrpursuit.compression.errors import DamagedFile
 
 DECIMALS, FACTOR, AFFINE, VALUES, FLOAT = range(5)
+MOST_STEP = 1 << 53  # between the numbers that are coded
 #: Powers of ten as literals: all of them are exact.
 POWERS = (1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15)
 #: Bits of a mantissa by the size of the float, and the exponent of the least one that is not subnormal.

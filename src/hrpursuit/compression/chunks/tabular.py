@@ -13,6 +13,7 @@ from hrpursuit.compression.chunks.grids import (
     FLOAT,
     LEAST_EXPONENT,
     MANTISSA,
+    MOST_STEP,
     POWERS,
     VALUES,
     Grid,
@@ -34,7 +35,6 @@ MOST_ORDER, MOST_SEASON, MOST_NEIGHBOURS, MOST_TAPS = 32, 1 << 16, 16, 64
 MOST_WIDTH = 29  # low bits that are sent as they are
 MOST_STATE = 1 << 24  # entries of the sums of all regressions
 _MOST_SCALE = 120
-_MOST_STEP = 1 << 53
 _SINGLE, _BOUNDED, _SHIFTED, _LOW_BITS = 16, 32, 64, 128  # beside the kind of a grid
 _MOST_SETTINGS = 1 << 26
 
@@ -116,7 +116,7 @@ class TableSettings:
             raise DamagedFile("a table has more regressions than a decoder keeps")
         flags = cursor.take(n)
         given = [_read_parameters(cursor, flag & 7) for flag in flags]
-        steps = [cursor.varint(_MOST_STEP) if flag & _BOUNDED else 1 for flag in flags]
+        steps = [cursor.varint(MOST_STEP) if flag & _BOUNDED else 1 for flag in flags]
         offsets = [cursor.signed(2**62) if flag & _SHIFTED else 0 for flag in flags]
         widths = [cursor.byte() if flag & _LOW_BITS else 0 for flag in flags]
         scales, centres = cursor.take(n), cursor.take(n)

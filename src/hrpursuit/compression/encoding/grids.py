@@ -10,6 +10,7 @@ from hrpursuit.compression.chunks.grids import (
     FACTOR,
     FLOAT,
     LEAST_EXPONENT,
+    MOST_STEP,
     POWERS,
     VALUES,
     Grid,
@@ -25,7 +26,7 @@ _PROBE = 64  # values that are looked at first
 _EXACT = 2.0**53  # floats count whole numbers up to here
 #: Decimals are none that have as many digits as any float of that size: whole numbers stay below.
 _MOST_DIGITS = {2: 2.0**11, 4: 2.0**23, 8: 2.0**50}
-_MOST_STEP = 1 << 26  # of a bound, in whole numbers
+_LARGEST_BOUND = 1 << 26  # in whole numbers
 _ON_DECIMALS = 1e-9  # of a unit: a bound that misses a whole number of units by less is meant to reach it
 _FINE = 1e-3  # of a unit, up to which rounding does not count
 _STEPS_PER_DEVIATION = 32  # of the leading part of floats
@@ -60,7 +61,7 @@ def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Found]:
         found = _of_whole_numbers(values)
         if found is None:
             return []
-        half = int(min(np.floor(bound + _ON_DECIMALS), _MOST_STEP))
+        half = int(min(np.floor(bound + _ON_DECIMALS), _LARGEST_BOUND))
         return _with_steady(found, half) if bound > 0 else [_in_steps(found), *_listed(values, _in_steps(found))]
     found = _of_decimals(values, n_odd) or _of_lattice(values)
     if bound > 0:
@@ -104,11 +105,14 @@ def _in_steps(found: Found, half: int = 0) -> Found:
 
 
 def _divisor(found: Found, half: int) -> tuple[int, int]:
-    """Common divisor of all numbers less an offset; 1 and 0 where the bound is better used up in ones."""
+    """Common divisor of all numbers less an offset; 1 and 0 where it is too large for a step, or the bound is better
+    used up in ones.
+    """
     inside = found.numbers[found.fits]
     first = int(inside[0]) if len(inside) else 0
     divisor = max(1, int(np.gcd.reduce(inside - first))) if len(inside) else 1
-    return (divisor, first % divisor) if divisor * (2 * (half // divisor) + 1) >= 2 * half + 1 else (1, 0)
+    step = divisor * (2 * (half // divisor) + 1)
+    return (divisor, first % divisor) if 2 * half + 1 <= step <= MOST_STEP else (1, 0)
 
 
 def _with_steady(found: Found, half: int) -> list[Found]:
@@ -323,7 +327,7 @@ def _bounded(values: np.ndarray, found: Found | None, bound: float) -> list[Foun
         unit = 1 / POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else abs(found.grid.factor)
         half = bound * POWERS[found.grid.decimals] if found.grid.kind == DECIMALS else bound / unit
         half = np.floor(half + _ON_DECIMALS)
-        if half < _MOST_STEP:
+        if half < _LARGEST_BOUND:
             return _with_steady(found, int(half))
     factor = 2 * bound * (1 - 2.0**-20)
     exact = values.astype(np.float64)
