@@ -230,7 +230,7 @@ def test_an_rmse_of_columns_that_are_hundreds_of_powers_of_ten_apart(rng):
 
 @pytest.mark.parametrize("target", [{"lossless": True}, {"max_error": 3}], ids=["lossless", "bound"])
 def test_two_values_far_apart(target):
-    """Their distance was a step larger than a file may have, and a warning said that the rows were stored as they are."""
+    """Their distance was a step larger than a file may have; a warning said that the rows were stored as they are."""
     X = np.zeros((12, 1), np.int64)
     X[6:] = 3409885384533481121
     data = compress(X, **target)
