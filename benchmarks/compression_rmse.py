@@ -35,7 +35,7 @@ def within(X, decoded, error):
 
 
 def ours(X, error, **settings):
-    data = compress(X, rmse=error, **settings)
+    data = compress(X, relative_rmse=error, **settings)
     assert within(X, decompress(data), error), f"{error} {settings}: not within the error"
     return len(data)
 
@@ -76,7 +76,7 @@ def in_a_frame(X, error):
     """Size of our file of the same readings with hours and names, which have to come back."""
     hours = pd.date_range("2017-10-01", periods=len(X), freq="h")
     frame = pd.DataFrame(X, index=hours, columns=[f"s{i:02d}" for i in range(1, X.shape[1] + 1)])
-    data = compress(frame, rmse=error)
+    data = compress(frame, relative_rmse=error)
     decoded = decompress(data)
     assert decoded.index.equals(frame.index)
     assert decoded.columns.equals(frame.columns)
@@ -121,7 +121,7 @@ def main():
         "T0: the fewest coefficients per row that meet the error; plain T0: the paper's, in float16 and without gaps."
     )
     with Results(__file__, partial=partial) as results:
-        compress(make_sensor_network(40, 5, random_state=0), rmse=0.05)  # compiles
+        compress(make_sensor_network(40, 5, random_state=0), relative_rmse=0.05)  # compiles
         for name, X in tables.items():
             if X is not None and options.data in (None, name):
                 what = f"{name}: {X.shape[0]} hours x {X.shape[1]} sensors; bytes of ours, others as multiples of them"

@@ -3,7 +3,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from hrpursuit import recover_atom
-from hrpursuit.core.sphere import in_good_subset, polish_atom, random_on_sphere, two_stages_on_sphere
+from hrpursuit.core.sphere import _normal_of, in_good_subset, polish_atom, random_on_sphere, two_stages_on_sphere
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.rows import ArrayRows
 
@@ -74,3 +74,11 @@ def test_polish_does_not_leave_for_another_atom(rng):
 def test_recover_atom_refuses_what_has_no_atom(X, message):
     with pytest.raises(ValueError, match=message):
         recover_atom(X)
+
+
+@pytest.mark.parametrize(("second", "is_one"), [(1e-3, True), (5e-8, True), (5e-9, False), (0.0, False)])
+def test_rows_leave_one_direction_open_by_their_second_eigenvalue_relative_to_the_largest(second, is_one):
+    normal = _normal_of(np.diag(np.sqrt([1.0] * 8 + [second, 0.0])))  # the largest is 1, the trace 8
+    assert (normal is not None) == is_one
+    if is_one:
+        assert_allclose(np.abs(normal), np.eye(10)[-1], atol=1e-8)

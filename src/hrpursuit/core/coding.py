@@ -51,13 +51,14 @@ def _keep_largest(S, n_nonzero):  # type: ignore[no-untyped-def]
             size[j] = abs(S[r, j])
             high = max(high, size[j])
         limit = low
-        room = 0  # entries that are equal to the limit and stay
         for _ in range(40):
             limit = (low + high) / 2
             count = 0
             for j in range(n_columns):
                 count += 1 if size[j] > limit else 0
             if count == n_nonzero:
+                for j in range(n_columns):  # without a branch, which would be predicted wrongly for most that stay
+                    S[r, j] = S[r, j] if size[j] > limit else 0
                 break
             if count > n_nonzero:
                 low = limit
@@ -65,17 +66,17 @@ def _keep_largest(S, n_nonzero):  # type: ignore[no-untyped-def]
                 high = limit
         else:  # equal entries, or nearly so
             limit = _select(size, n_columns - n_nonzero)
-            room = n_nonzero
+            room = n_nonzero  # for entries that are equal to the limit and stay
             for j in range(n_columns):
                 if abs(S[r, j]) > limit:
                     room -= 1
-        for j in range(n_columns):
-            v = abs(S[r, j])
-            if v <= limit:
-                if v == limit and room > 0:  # of equal entries the first ones stay
-                    room -= 1
-                else:
-                    S[r, j] = 0
+            for j in range(n_columns):
+                v = abs(S[r, j])
+                if v <= limit:
+                    if v == limit and room > 0:  # of equal entries the first ones stay
+                        room -= 1
+                    else:
+                        S[r, j] = 0
 
 
 def keep_largest(S: Array, n_nonzero: int) -> Array:

@@ -1,6 +1,7 @@
 """One atom: the same two stages on the sphere, many starts as one matrix, and the exact polish of a single atom."""
 
 import numpy as np
+from scipy.linalg import eigh
 
 from hrpursuit.core.gpm import gpm
 from hrpursuit.core.manifolds import Sphere
@@ -80,5 +81,9 @@ def _normal_of(X: Array) -> Array | None:
     """The unit vector that is most nearly orthogonal to the rows; None where they leave more than one open."""
     if len(X) < X.shape[1]:
         return None
-    values, V = np.linalg.eigh(X.T @ X)
-    return np.asarray(V[:, 0]) if len(values) == 1 or values[1] > _OPEN * values[-1] else None
+    gram = X.T @ X
+    if len(gram) == 1:
+        return np.ones(1)
+    values, V = eigh(gram, subset_by_index=(0, 1), check_finite=False)  # half the time of all of them
+    is_one = values[1] > _OPEN * np.trace(gram)  # which bounds the largest eigenvalue, and mostly is enough
+    return V[:, 0] if is_one or values[1] > _OPEN * np.linalg.eigvalsh(gram)[-1] else None

@@ -70,6 +70,7 @@ class WorkingSample:
         self._pool: Array = self.X
         self.units: Array = np.ones(self.rank)
         self.span: Array | None = None
+        self._stretch = 1.0  # of the zero level of a unit vector, by the coordinates of the search
         self.missing: Array = np.empty((self.rank, 0))
 
     # --- rows ---------------------------------------------------------------------------------------------------------
@@ -112,6 +113,7 @@ class WorkingSample:
             scaled = MappedRows(self._rows, 1 / self.units)
             self._pool = _not_vanishing(spanning(scaled, X / self.units, self._levels[0].floor, fixed=self.offset)[0])
             self._P = whitening_of(self._pool)
+            self._stretch = float(np.linalg.norm(self._P, 2))
             self._worst_condition = _MORE_CONDITION * float(np.linalg.cond(self._P))
         else:
             if len(self.X) == 0:  # a larger sample is searched in the same coordinates
@@ -192,13 +194,12 @@ class WorkingSample:
         scaled = components / rms[:, None]
         if not np.linalg.cond(scaled) < self._worst_condition:
             return False
-        self._P = scaled.T
+        self._P, self._stretch = scaled.T, float(np.linalg.norm(scaled, 2))
         self._normalize()
         return True
 
     def has_exact_atom(self, w: Array) -> bool:
-        stretch = float(np.linalg.norm(self._P, 2)) if self.complete else 1.0
-        return any(has_exact_atom(self.X, w, stretch * level) for level in self.levels)
+        return any(has_exact_atom(self.X, w, self._stretch * level) for level in self.levels)
 
     def l1(self, components: Array) -> float:
         S = self._plain @ components.T

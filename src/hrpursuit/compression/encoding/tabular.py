@@ -49,7 +49,8 @@ _PACES = {"fast": QUICK, "default": HASTY, "best": THOROUGH}
 _WORTH_THE_TIME = {"default": 0.004, "best": 0.001}
 _LATE = 1 / 4  # of the rows of a trial that do not count
 _ALIKE = 0.02  # correlation of changes, below which neighbours are not tried
-_NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that long filters are tried on: they take long to learn
+_NOISE_SCALE = 20  # code of a mean change, from which on long filters may pay
+_NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that they are tried on: they take long to learn
 _CHANGE_BITS = 16  # that a column with settings of its own has to save
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
@@ -125,7 +126,11 @@ def _try_features(
         found = trial.costs(tried, whole)
         if found.sum() + sent * trial.share < (1 - _WORTH_THE_TIME[effort]) * costs.sum():
             settings, costs = tried, found
-    noisy = [j for j, column in enumerate(settings.columns) if column.width or column.grid.kind == FLOAT]
+    noisy = [
+        j
+        for j, column in enumerate(settings.columns)
+        if column.width or column.grid.kind == FLOAT or column.scale >= _NOISE_SCALE
+    ]
     return _with_filter(settings, whole, coded, noisy, effort) if len(noisy) > n // 2 else settings
 
 

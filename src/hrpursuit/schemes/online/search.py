@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, most_small
+from hrpursuit.core.certificate import Certificate, most_small, unchecked
 from hrpursuit.core.likelihood import maximize_likelihood
 from hrpursuit.core.options import HRPOptions
 from hrpursuit.core.planes import Planes
@@ -34,7 +34,7 @@ class Found:
     intercept : array of shape (n_features,)
         Offset of the rows: of exact ones as they tell it, else their running mean; zeros unless one is learned.
     certificate : Certificate
-        On the rows that the search looked at, zero level in the unit of the data.
+        Of an exact dictionary on the rows that the search looked at, zero level in the unit of the data.
     """
 
     outcome: Outcome
@@ -62,12 +62,17 @@ def search_window(stream: Stream, patience: int | None, *, warm: bool) -> Found 
     """
     stream.n_searches += 1
     seed = int(np.random.default_rng([stream.settings.seed, stream.n_searches]).integers(2**31))
-    options = HRPOptions(patience=_PATIENCE if patience is None else (patience, patience, patience))
+    options = HRPOptions(patience=_PATIENCE)
+    few, many = options.rows_per_feature
+    if patience is not None:  # it is over before it would go on with the larger sample
+        options = HRPOptions(patience=(patience, patience, patience), rows_per_feature=(few, few))
     sample, held = _working_sample(stream, seed), stream.held()
-    if not sample.draw(options.rows_per_feature[0]):
+    if not sample.draw(few):
         return None
     setup = Setup(options, seed, Team(1), Stopper(None), StageLog())
     found = run_search(sample, sample.start(stream.dictionary()[0]), warm and sample.span is None, setup)
+    if found.outcome is Outcome.SETTLED and found.n_steps >= options.patience[0]:
+        sample.draw(many)  # to check it on
     outcome, B, offset = found.outcome, found.components, stream.settings.offset
     if outcome not in EXACT:
         if outcome is Outcome.LOST and patience is None:
@@ -80,6 +85,8 @@ def search_window(stream: Stream, patience: int | None, *, warm: bool) -> Found 
             return None
         codes = (held - intercept if offset else held) @ encoder
         encoder = encoder / np.sqrt(np.maximum(np.mean(codes * codes, axis=0), np.finfo(float).tiny))
+    if outcome not in EXACT:
+        return Found(outcome, encoder.copy(), intercept, unchecked(len(encoder)))
     certificate = sample.check(B, intercept if offset else None)
     stretch = np.linalg.norm(encoder * sample.units[:, None], axis=0) / np.linalg.norm(encoder, axis=0)
     certificate = replace(certificate, zero_level=certificate.zero_level * float(stretch.max()))  # in data units
