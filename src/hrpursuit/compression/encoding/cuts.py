@@ -97,5 +97,6 @@ def _moved(cuts: list[int], steps: np.ndarray, numbers: list[np.ndarray], block:
             place += int(found[0]) if len(found) else block
         else:
             place += int(found[-1]) + 1 - block if len(found) else -block
-        places.append(place)
-    return [place for i, place in enumerate(places) if place > (places[i - 1] if i else 0)]
+        if place > (places[-1] if places else 0):
+            places.append(place)
+    return places
