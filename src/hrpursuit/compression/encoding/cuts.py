@@ -81,7 +81,7 @@ def _best_cuts(steps: np.ndarray, block: int, part_bits: float) -> list[int]:
 
 def _moved(cuts: list[int], steps: np.ndarray, numbers: list[np.ndarray], block: int) -> list[int]:
     """Rows of the cuts, each moved to where the coarser grid ends or begins."""
-    bounds, places = [0, *cuts, steps.shape[1]], []
+    bounds, places = [0, *cuts, steps.shape[1]], list[int]()
     for first, cut, last in zip(bounds, cuts, bounds[2:], strict=False):
         before, after = (np.gcd.reduce(part, axis=1) for part in (steps[:, first:cut], steps[:, cut:last]))
         place = block * cut
