@@ -22,7 +22,7 @@ def cut_at_grids(chunks: Iterable[Table], target: Target) -> list[Table]:
         return list(chunks)
     cut = []
     for chunk in chunks:
-        places = [0, *cut_places([column for column in chunk.columns if isinstance(column, np.ndarray)]), chunk.n_rows]
+        places = [0, *cut_places(chunk.columns), chunk.n_rows]
         cut += [chunk.rows(start, stop) for start, stop in pairwise(places)]
     return cut
 

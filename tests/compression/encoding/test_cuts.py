@@ -17,8 +17,12 @@ def table(rng):
     return np.round(X, 6)
 
 
-def test_the_row_is_found(table):
-    (place,) = cut_places(list(table.T))
+@pytest.mark.parametrize("dtype", ["float64", "float32", "int64"])
+def test_the_row_is_found(table, dtype):
+    table = table * 10**6 if dtype == "int64" else table
+    (place,) = cut_places(
+        [np.rint(column).astype(dtype) if dtype == "int64" else column.astype(dtype) for column in table.T]
+    )
     assert place == COARSE
 
 

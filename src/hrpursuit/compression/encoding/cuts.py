@@ -4,14 +4,13 @@ was replaced.
 
 import numpy as np
 
-from hrpursuit.compression.chunks.grids import POWERS
+from hrpursuit.compression.encoding.grids import nearest_whole
 
 _BLOCK = 256  # rows, at least, between two cuts
 _MOST_BLOCKS = 64
 _LOOKED_AT = 48  # rows of each block
 _FEWEST_VALUES = 8  # different ones that tell the step of a block: fewer have a common divisor by chance
 _MOST_DECIMALS = 9
-_LARGEST = 2.0**50  # a whole number whose decimals are looked for
 _PART_BITS, _COLUMN_BITS = 1024, 2048  # about what a part costs, and what each of its columns costs to learn anew
 
 
@@ -37,16 +36,14 @@ def cut_places(columns: list[np.ndarray]) -> list[int]:
 
 def _on_decimals(values: np.ndarray) -> np.ndarray | None:
     """Values as whole numbers of the last decimal that any of them has, 0 for gaps; None if they have too many."""
-    if values.dtype.kind not in "iuf" or not values.size:
+    if values.dtype.kind in "iu":
+        return values.astype(np.int64)
+    if values.dtype.kind != "f":
         return None
-    values = values.astype(np.float64)
-    values = np.where(np.isfinite(values), values, 0.0)
+    values = np.where(np.isfinite(values), values, 0).astype(values.dtype)
     for decimals in range(_MOST_DECIMALS + 1):
-        with np.errstate(over="ignore"):
-            numbers = np.rint(values * POWERS[decimals])
-        if np.abs(numbers).max() > _LARGEST:
-            return None
-        if np.array_equal(numbers / POWERS[decimals], values):
+        numbers, fits = nearest_whole(values, decimals, False)
+        if fits.all():
             return numbers.astype(np.int64)
     return None
 

@@ -154,9 +154,9 @@ def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
         if best is not None and decimals > best.grid.decimals + 2:
             break
         for single in (False, True) if may_be_single else (False,):
-            if np.count_nonzero(~_whole(probe, decimals, single)[1]) > min(n_odd, len(probe) // 2):
+            if np.count_nonzero(~nearest_whole(probe, decimals, single)[1]) > min(n_odd, len(probe) // 2):
                 continue
-            numbers, fits = _whole(values, decimals, single)
+            numbers, fits = nearest_whole(values, decimals, single)
             n_left = int(np.count_nonzero(~fits))
             if n_left == 0 or (best is None and n_left <= n_odd):
                 is_few = n_left <= max(FEW_ODD, len(values) // VERY_ODD)
@@ -171,7 +171,7 @@ def _n_single(values: np.ndarray) -> int:
         return int(np.count_nonzero(values.astype(np.float32) == values))
 
 
-def _whole(values: np.ndarray, decimals: int, single: bool) -> tuple[np.ndarray, np.ndarray]:
+def nearest_whole(values: np.ndarray, decimals: int, single: bool) -> tuple[np.ndarray, np.ndarray]:
     """Nearest whole numbers to values times 10^decimals, and where the way back gives the same value."""
     with np.errstate(over="ignore", invalid="ignore"):
         numbers = np.rint(values.astype(np.float64) * POWERS[decimals])

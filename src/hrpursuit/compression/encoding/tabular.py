@@ -87,19 +87,24 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
                 settings = replace(settings, columns=(*settings.columns[:j], chosen, *settings.columns[j + 1 :]))
         return _centred_by_size(columns, settings, whole), whole
     trial = _Trial(coded, max(_FEWEST_TRIED, _TRIAL_CELLS[effort] // n), _CLOSE[effort])
-    costs = trial.costs(settings, whole)
-    for centre in _CENTRES[effort]:
-        tried = _centred(settings, centre, whole, trial)
-        settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
+    settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
     settings = _try_features(settings, whole, coded, trial, effort)
     if effort == "best":  # what a centre is worth depends on the predictions
-        costs = trial.costs(settings, whole)
-        for centre in (LAST, PREDICTED):
-            tried = _centred(settings, centre, whole, trial)
-            settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
+        settings, _ = _try_centres(settings, (LAST, PREDICTED), whole, trial)
     return settings, whole
+
+
+def _try_centres(
+    settings: TableSettings, centres: tuple[int, ...], whole: np.ndarray, trial: "_Trial"
+) -> tuple[TableSettings, np.ndarray]:
+    """For each column the shortest of its centre and these, and the bits of each."""
+    costs = trial.costs(settings, whole)
+    for centre in centres:
+        tried = _centred(settings, centre, whole, trial)
+        settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
+    return settings, costs
 
 
 def _try_features(
