@@ -45,7 +45,7 @@ def fewest_coefficients(X):
 
     @cache
     def coded(n_nonzero):
-        data = compress(X, n_nonzero=n_nonzero)
+        data = compress(X, n_nonzero_coefs=n_nonzero)
         return len(data), decompress(data)
 
     def size(error):
