@@ -7,7 +7,7 @@
 import numpy as np
 from skimage.data import chelsea
 
-from hrpursuit.denoising import PatchHRP, inpaint
+from hrpursuit.images import PatchHRP, inpaint
 from hrpursuit.plots import new_figure, plot_atoms, save_figure
 
 image = chelsea()[70:190, 130:250]
@@ -37,5 +37,5 @@ save_figure(figure, "missing_pixels.png")
 # %%
 # The atoms of the photograph: edges and stripes in the directions of its fur.
 
-model = PatchHRP(8, n_nonzero=5, random_state=0).fit(image.mean(axis=-1))
+model = PatchHRP(8, n_nonzero_coefs=5, random_state=0).fit(image.mean(axis=-1))
 save_figure(plot_atoms(model.atoms_, model.usage_, "the 64 atoms of the photograph, most used first"), "atoms.png")
