@@ -1,4 +1,4 @@
-"""The picture of a page in docs/report.png: `hrpursuit report` of a simulated month, in a browser.
+"""The picture of a page in docs/pictures/report.png: `hrpursuit report` of a simulated month, in a browser.
 
 python benchmarks/report_picture.py    # some minutes; needs pip install ".[test,rivals]" and chromium
 """

@@ -53,7 +53,7 @@ PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "images", "live
 PUBLIC |= {"compression.zarr", "compression.numcodecs"}
 
 
-@pytest.mark.parametrize("path", [*EXAMPLES, README, *sorted((ROOT / "docs").glob("*.md"))], ids=lambda path: path.name)
+@pytest.mark.parametrize("path", [*EXAMPLES, README, *sorted((ROOT / "docs").rglob("*.md"))], ids=lambda path: path.name)
 def test_what_users_read_imports_public_modules_only(path):
     text = path.read_text()
     code = [text] if path.suffix == ".py" else re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
@@ -105,6 +105,6 @@ def test_ci_can_be_run():
 
 
 def test_page_on_the_number_of_codes(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "choosing_t0.md").read_text(), flags=re.DOTALL)
+    (code,) = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "how_to" / "choosing_t0.md").read_text(), flags=re.DOTALL)
     exec(compile(code, "choosing_t0.md", "exec"), {})
     assert capsys.readouterr().out == "{'n_nonzero_coefs': 3}\n"

@@ -1,4 +1,4 @@
-"""The code in docs/scaling.md runs as it stands; only the address of the scheduler is put in."""
+"""The code in docs/how_to/larger_than_memory.md runs as it stands; only the address of the scheduler is put in."""
 
 import re
 import subprocess
@@ -16,7 +16,7 @@ from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import write_blocks
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "docs" / "scaling.md").read_text()
+TEXT = (ROOT / "docs" / "how_to" / "larger_than_memory.md").read_text()
 ADDRESS = "tcp://host:8786"
 X, _, W = make_sparse_coded(4000, 8, sparsity=0.3, random_state=0)
 
@@ -43,7 +43,7 @@ def test_document_runs(tmp_path, monkeypatch, capfd):
     names = {"stream": lambda: iter(X.reshape(40, 100, 8))}
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         for block in code("python"):
-            exec(compile(block.replace(ADDRESS, cluster.scheduler_address), "scaling.md", "exec"), names)
+            exec(compile(block.replace(ADDRESS, cluster.scheduler_address), "larger_than_memory.md", "exec"), names)
         (command,) = code("sh")
         words = command.replace(ADDRESS, cluster.scheduler_address).split()
         run = [sys.executable, "-c", "from hrpursuit.cli import main; main()", *words[1:], "--seed", "0"]

@@ -7,7 +7,7 @@ meta:
   ks-version: '0.10'
   endian: le
 doc: |
-  The container of hrpursuit's compressed tables, version 1: headers, chunks and indices. docs/format.md says what the
+  The container of hrpursuit's compressed tables, version 1: headers, chunks and indices. docs/reference/format.md says what the
   parts mean, and what the payloads of chunks hold. Checksums are CRC-32: that of a header from zero, all others go on
   from the value of the header before them.
 seq:
