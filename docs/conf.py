@@ -48,7 +48,7 @@ sphinx_gallery_conf = {
     "gallery_dirs": "gallery",
     "filename_pattern": r"\.py$",
     "subsection_order": ExplicitOrder(
-        [f"../examples/{name}" for name in ("recovery", "compression", "denoising", "online", "scaling")]
+        [f"../examples/{name}" for name in ("recovery", "compression", "images", "online", "scaling")]
     ),
     "within_subsection_order": "ExampleTitleSortKey",
     "remove_config_comments": True,

@@ -49,7 +49,7 @@ def test_readme_names_commands_and_pictures_that_exist():
         assert (ROOT / target).exists(), target
 
 
-PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "denoising", "live", "rows", "plots"}
+PUBLIC = {"", "datasets", "metrics", "baselines", "compression", "images", "live", "rows", "plots"}
 PUBLIC |= {"compression.zarr", "compression.numcodecs"}
 
 

@@ -15,7 +15,7 @@ MODULES = {
     "hrpursuit.compression.zarr": "The codec for Zarr 3",
     "hrpursuit.compression.numcodecs": "The codec for numcodecs and Zarr 2",
     "hrpursuit.live": "Readings as messages, one per time slot",
-    "hrpursuit.denoising": "Denoising, missing pixels, the dictionary of an image",
+    "hrpursuit.images": "Denoising, missing pixels, the dictionary of an image",
     "hrpursuit.rows": "Data that is not in memory",
     "hrpursuit.datasets": "Simulated data",
     "hrpursuit.metrics": "Errors against a known truth",

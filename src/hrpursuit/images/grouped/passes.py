@@ -6,14 +6,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from hrpursuit.denoising.directions import directions_of_patches
-from hrpursuit.denoising.grouped.dictionaries import Groups, dictionaries_of_classes
-from hrpursuit.denoising.grouped.matching import find_groups
-from hrpursuit.denoising.grouped.shrinkage import autocorrelations, keep_strong, shrink_by_pilot
-from hrpursuit.denoising.grouped.subspaces import filter_in_subspaces
-from hrpursuit.denoising.learning import dct_atoms, learn_atoms
-from hrpursuit.denoising.patches import Plane, add_patches, patches_at, weight_of_pixels
-from hrpursuit.denoising.plain import sampled_patches, threshold_patches
+from hrpursuit.images.directions import directions_of_patches
+from hrpursuit.images.grouped.dictionaries import Groups, dictionaries_of_classes
+from hrpursuit.images.grouped.matching import find_groups
+from hrpursuit.images.grouped.shrinkage import autocorrelations, keep_strong, shrink_by_pilot
+from hrpursuit.images.grouped.subspaces import filter_in_subspaces
+from hrpursuit.images.learning import dct_atoms, learn_atoms
+from hrpursuit.images.patches import Plane, add_patches, patches_at, weight_of_pixels
+from hrpursuit.images.plain import sampled_patches, threshold_patches
 
 _HARD = 2.7  # in standard deviations of the noise
 _LEARN = _HARD / 2  # on a pilot, which has less noise

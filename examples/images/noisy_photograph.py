@@ -12,7 +12,7 @@ import numpy as np
 from skimage.data import chelsea
 from skimage.metrics import peak_signal_noise_ratio
 
-from hrpursuit.denoising import denoise, estimate_sigma
+from hrpursuit.images import denoise, estimate_sigma
 
 clean = chelsea()[40:240, 100:350]
 rng = np.random.default_rng(0)

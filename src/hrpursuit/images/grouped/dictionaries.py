@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from hrpursuit.denoising.learning import dct_atoms, learn_atoms
-from hrpursuit.denoising.patches import Plane, patches_at
+from hrpursuit.images.learning import dct_atoms, learn_atoms
+from hrpursuit.images.patches import Plane, patches_at
 
 Groups = NDArray[np.int32]
 

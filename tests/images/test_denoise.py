@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hrpursuit.denoising import denoise
-from hrpursuit.denoising.learning import dct_atoms
-from hrpursuit.denoising.plain import threshold_patches
-from hrpursuit.denoising.tiles import spans, tiles
+from hrpursuit.images import denoise
+from hrpursuit.images.learning import dct_atoms
+from hrpursuit.images.plain import threshold_patches
+from hrpursuit.images.tiles import spans, tiles
 
 MODES = ["best", "fast", "paper"]
 
@@ -208,7 +208,7 @@ def test_tiles_side_by_side_and_one_below_the_other(camera, monkeypatch):
     clean = np.tile(camera, (2, 2))[:150, :200]
     stack = np.stack([clean, 255 - clean]) + noise_like(np.zeros((2, 150, 200)), 20)
     whole = denoise(stack, 20, mode="fast")
-    module = importlib.import_module("hrpursuit.denoising.denoise")
+    module = importlib.import_module("hrpursuit.images.denoise")
     monkeypatch.setattr(module, "tiles", lambda height, width: tiles(height, width, core=64))
     seen = []
     tiled = denoise(stack, 20, mode="fast", n_jobs=3, progress=lambda done, n: seen.append((done, n)))
@@ -230,7 +230,7 @@ def test_tiles_leave_no_seams(large, mode, monkeypatch):
     tiled = denoise(noisy, 20, mode=mode, n_jobs=2, progress=lambda done, n: seen.append((done, n)))
     assert seen == [(1, 2), (2, 2)]
     assert_array_equal(denoise(noisy, 20, mode=mode), tiled)
-    module = importlib.import_module("hrpursuit.denoising.denoise")
+    module = importlib.import_module("hrpursuit.images.denoise")
     monkeypatch.setattr(module, "tiles", lambda height, width: tiles(height, width, core=10_000))
     whole = denoise(noisy, 20, mode=mode)
     difference = np.abs(tiled - whole)

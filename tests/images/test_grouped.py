@@ -7,14 +7,14 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.denoising.grouped import denoise_in_groups, passes
-from hrpursuit.denoising.grouped.dictionaries import dictionaries_of_classes, haar
-from hrpursuit.denoising.grouped.matching import find_groups
-from hrpursuit.denoising.grouped.shrinkage import autocorrelations, keep_strong, shrink_by_pilot
-from hrpursuit.denoising.grouped.subspaces import filter_in_subspaces
-from hrpursuit.denoising.learning import dct_atoms
-from hrpursuit.denoising.patches import patches_of
-from hrpursuit.denoising.plain import denoise_patches
+from hrpursuit.images.grouped import denoise_in_groups, passes
+from hrpursuit.images.grouped.dictionaries import dictionaries_of_classes, haar
+from hrpursuit.images.grouped.matching import find_groups
+from hrpursuit.images.grouped.shrinkage import autocorrelations, keep_strong, shrink_by_pilot
+from hrpursuit.images.grouped.subspaces import filter_in_subspaces
+from hrpursuit.images.learning import dct_atoms
+from hrpursuit.images.patches import patches_of
+from hrpursuit.images.plain import denoise_patches
 
 WHOLE = np.float32(0)
 

@@ -1,14 +1,14 @@
 """How strong the noise of an image is."""
 
 from functools import lru_cache
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.denoising.channels import across_channels
-from hrpursuit.denoising.images import check_images, spread
+from hrpursuit.images.channels import across_channels
+from hrpursuit.images.stack import check_images, spread
 
 Values = NDArray[np.float64]
 
@@ -30,20 +30,34 @@ _COARSE = 0.25  # share of the noise of the first channel below which the others
 _FEW = 0.02  # unless no more than this share of the patches or blocks is left
 
 
-def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> float:
+@overload
+def estimate_sigma(image: ArrayLike, average_sigmas: Literal[True], *, channel_axis: int | None = None) -> float: ...
+@overload
+def estimate_sigma(image: ArrayLike, average_sigmas: bool = False, *, channel_axis: None = None) -> float: ...
+@overload
+def estimate_sigma(
+    image: ArrayLike, average_sigmas: bool = False, *, channel_axis: int | None = None
+) -> float | list[float]: ...
+def estimate_sigma(
+    image: ArrayLike, average_sigmas: bool = False, *, channel_axis: int | None = None
+) -> float | list[float]:
     """Standard deviation of white Gaussian noise in an image.
 
     Parameters
     ----------
     image : array-like of shape (..., height, width)
         As for :func:`denoise`. For a stack the root mean square of the estimates of its images is returned.
+    average_sigmas : bool, default=False
+        Whether to return one estimate for all channels, which counts on their noise being alike, in place of one for
+        each.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images.
 
     Returns
     -------
-    sigma : float
-        In the unit of the image.
+    sigma : float or list of float
+        In the unit of the image. A list, one for each channel, where there is a `channel_axis` and not
+        `average_sigmas`.
 
     Notes
     -----
@@ -54,9 +68,9 @@ def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> floa
 
     Where the image has structure, one in a hundred of the estimate is taken off: so much of it passes for noise.
 
-    Of the decorrelated channels the median counts. If the colours have less than a quarter of the noise of the
-    brightness, the latter counts: most JPEG files keep the colours of 2 x 2 pixels as one, and grey images saved as RGB
-    have none.
+    For `average_sigmas` the channels are decorrelated, and the median of their estimates counts. If the colours have
+    less than a quarter of the noise of the brightness, the latter counts: most JPEG files keep the colours of 2 x 2
+    pixels as one, and grey images saved as RGB have none.
 
     Where there is nothing but texture as fine as the pixels, or all else is clipped, the estimate is too high: that of
     a photograph of grass without noise is not zero.
@@ -64,14 +78,20 @@ def estimate_sigma(image: ArrayLike, *, channel_axis: int | None = None) -> floa
     Examples
     --------
     >>> import numpy as np
-    >>> from hrpursuit.denoising import estimate_sigma
+    >>> from hrpursuit.images import estimate_sigma
     >>> y, x = np.mgrid[:128, :128]
     >>> noise = np.random.default_rng(0).standard_normal((128, 128))
     >>> round(estimate_sigma(100 + x + 50 * np.sin(y / 9) + 7 * noise))
     7
     """
     images = check_images(image, channel_axis, 1)
-    estimates = [sigma_of(pixels) for pixels in images.pixels]
+    if channel_axis is None or average_sigmas:
+        return _over_stack(images.pixels)
+    return [_over_stack(images.pixels[:, [channel]]) for channel in range(images.pixels.shape[1])]
+
+
+def _over_stack(stack: NDArray[Any]) -> float:
+    estimates = [sigma_of(pixels) for pixels in stack]
     return float(np.hypot.reduce(estimates) / np.sqrt(len(estimates)))  # squares could overflow
 
 

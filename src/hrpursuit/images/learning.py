@@ -6,7 +6,7 @@ from scipy.fft import dct
 
 from hrpursuit.core.gpm import gpm
 from hrpursuit.core.procrustes import hard_threshold_procrustes
-from hrpursuit.denoising.patches import Plane
+from hrpursuit.images.patches import Plane
 from hrpursuit.rows import ArrayRows
 
 _FEWEST_PATCHES = 10  # to learn from, an atom

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hrpursuit.denoising import denoise, estimate_sigma
-from hrpursuit.denoising.poisson import Anscombe, mean_stabilised
+from hrpursuit.images import denoise, estimate_sigma
+from hrpursuit.images.poisson import Anscombe, mean_stabilised
 
 skimage_data = pytest.importorskip("skimage.data", reason='needs scikit-image: pip install ".[experiments]"')
 
@@ -24,7 +24,7 @@ def test_noise_level_of_pictures(sigma, bounds):
     for name in ("moon", "chelsea", "brick", "rocket"):
         clean = np.asarray(getattr(skimage_data, name)()[:256, :256]).astype(float)
         noisy = clean + sigma * np.random.default_rng(0).standard_normal(clean.shape)
-        found = estimate_sigma(noisy, channel_axis=None if clean.ndim == 2 else -1)
+        found = estimate_sigma(noisy, average_sigmas=True, channel_axis=None if clean.ndim == 2 else -1)
         assert bounds[0] < found / sigma < bounds[1], name
 
 
@@ -75,14 +75,24 @@ def test_colours_that_a_jpeg_file_has_coarser_do_not_hide_the_noise(subsampling,
     file = io.BytesIO()
     image.fromarray(noisy.astype(np.uint8)).save(file, "JPEG", quality=90, subsampling=subsampling)
     found = np.asarray(image.open(file))
-    assert bounds[0] < estimate_sigma(found, channel_axis=-1) < bounds[1]
+    assert bounds[0] < estimate_sigma(found, average_sigmas=True, channel_axis=-1) < bounds[1]
     assert psnr(denoise(found, mode="fast", channel_axis=-1), clean) > psnr(found, clean) + 5
+
+
+def test_each_channel_has_its_own_estimate_as_in_scikit_image():
+    clean = skimage_data.astronaut()[:200, :200].astype(float)
+    sigmas = np.array([5.0, 10.0, 30.0])
+    noisy = clean + sigmas * np.random.default_rng(0).standard_normal(clean.shape)
+    found = estimate_sigma(noisy, channel_axis=-1)
+    np.testing.assert_allclose(found, sigmas, rtol=0.15)
+    assert found == estimate_sigma(np.moveaxis(noisy, -1, 0), channel_axis=0)
+    assert found == [estimate_sigma(noisy[..., channel]) for channel in range(3)]
 
 
 def test_grey_images_saved_as_rgb():
     noisy = skimage_data.camera()[::2, ::2] + 10 * np.random.default_rng(0).standard_normal((256, 256))
     # of noise that is the same in three channels all is in their sum
-    found = estimate_sigma(np.dstack([noisy] * 3), channel_axis=-1)
+    found = estimate_sigma(np.dstack([noisy] * 3), average_sigmas=True, channel_axis=-1)
     np.testing.assert_allclose(found, np.sqrt(3) * estimate_sigma(noisy))
 
 

@@ -4,8 +4,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from hrpursuit.denoising import PatchHRP
-from hrpursuit.denoising.learning import dct_atoms
+from hrpursuit.images import PatchHRP
+from hrpursuit.images.learning import dct_atoms
 
 
 def picture(height=60, width=64):
@@ -85,7 +85,7 @@ def test_follows_the_conventions(model, tmp_path):
     assert_array_equal(again.components_, model.components_)
     other = clone(model).set_params(random_state=1, max_patches=500).fit(picture())
     assert np.abs(other.components_ - model.components_).max() > 1e-6
-    assert model.get_params()["n_nonzero"] == 3
+    assert model.get_params()["n_nonzero_coefs"] == 3
     assert model.n_iter_ > 0
     assert_array_equal(model.fit_transform(picture()), model.transform(picture()))
     model.save(tmp_path / "model.npz")
@@ -129,7 +129,7 @@ def test_bad_input_gets_a_clear_error(model):
         _ = PatchHRP().atoms_
     with pytest.raises(ValueError, match="needs at least as many patches; the image has 9"):
         PatchHRP(4).fit(picture(6, 6))
-    with pytest.raises(ValueError, match="n_nonzero must be at most 15"):
+    with pytest.raises(ValueError, match="n_nonzero_coefs must be at most 15"):
         PatchHRP(4, 16).fit(picture())
     with pytest.raises(ValueError, match="finite"):
         PatchHRP(4).fit(np.where(picture() > 200, np.nan, picture()))

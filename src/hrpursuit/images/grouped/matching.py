@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hrpursuit.compiled import kernel
-from hrpursuit.denoising.learning import dct_atoms
-from hrpursuit.denoising.patches import Plane, patches_at, patches_of
+from hrpursuit.images.learning import dct_atoms
+from hrpursuit.images.patches import Plane, patches_at, patches_of
 
 _N_FEATURES = 16  # strongest cosine coefficients that patches are compared by
 _FLOOR = 2.0  # squared distance of 8 x 8 patches, in variances of the noise, that is too small to mean something

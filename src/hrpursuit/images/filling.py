@@ -11,9 +11,9 @@ from scipy.fft import dct
 from scipy.ndimage import minimum_filter
 
 from hrpursuit.core.team import in_order
-from hrpursuit.denoising.learning import dct_atoms, learn_atoms
-from hrpursuit.denoising.masked_groups import add_fills, similar_patches
-from hrpursuit.denoising.tiles import Tile, tiles
+from hrpursuit.images.learning import dct_atoms, learn_atoms
+from hrpursuit.images.masked_groups import add_fills, similar_patches
+from hrpursuit.images.tiles import Tile, tiles
 
 Planes = NDArray[np.float32]  # (n_channels, height, width), in units of the spread of the image
 Missing = NDArray[np.bool_]  # of the same shape

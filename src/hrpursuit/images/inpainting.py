@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.denoising.channels import across_channels
-from hrpursuit.denoising.denoise import denoise
-from hrpursuit.denoising.filling import Filler, Missing
-from hrpursuit.denoising.images import check_images, store
-from hrpursuit.denoising.options import check_patch_size, check_run, check_sigma, seed_from
+from hrpursuit.images.channels import across_channels
+from hrpursuit.images.denoise import denoise
+from hrpursuit.images.filling import Filler, Missing
+from hrpursuit.images.options import check_patch_size, check_run, check_sigma, seed_from
+from hrpursuit.images.stack import check_images, store
 
 _SMALLEST, _LARGEST = 2, 16  # patches
 
@@ -81,7 +81,7 @@ def inpaint(
     Examples
     --------
     >>> import numpy as np
-    >>> from hrpursuit.denoising import inpaint
+    >>> from hrpursuit.images import inpaint
     >>> y, x = np.mgrid[:48, :48]
     >>> image = np.where(x + 2 * y < 70, 50.0, 200.0)
     >>> mask = np.random.default_rng(0).random(image.shape) < 0.5

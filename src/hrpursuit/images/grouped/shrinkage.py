@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hrpursuit.compiled import kernel
-from hrpursuit.denoising.patches import Plane
+from hrpursuit.images.patches import Plane
 
 
 def autocorrelations(atoms: Plane, size: int) -> NDArray[np.float32]:

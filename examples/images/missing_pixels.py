@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from skimage.data import chelsea
 
-from hrpursuit.denoising import inpaint
+from hrpursuit.images import inpaint
 
 image = chelsea()[70:190, 130:250]
 rng = np.random.default_rng(0)

@@ -12,15 +12,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.team import in_order
-from hrpursuit.denoising.channels import across_channels
-from hrpursuit.denoising.grouped import denoise_in_groups
-from hrpursuit.denoising.images import LARGEST_PATCH, SMALLEST_PATCH, check_images, spread, store
-from hrpursuit.denoising.noise import sigma_of
-from hrpursuit.denoising.options import check_patch_size, check_run, check_sigma, is_number, seed_from
-from hrpursuit.denoising.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
-from hrpursuit.denoising.plain import denoise_patches
-from hrpursuit.denoising.poisson import Anscombe
-from hrpursuit.denoising.tiles import Blend, Tile, tiles
+from hrpursuit.images.channels import across_channels
+from hrpursuit.images.grouped import denoise_in_groups
+from hrpursuit.images.noise import sigma_of
+from hrpursuit.images.options import check_patch_size, check_run, check_sigma, is_number, seed_from
+from hrpursuit.images.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
+from hrpursuit.images.plain import denoise_patches
+from hrpursuit.images.poisson import Anscombe
+from hrpursuit.images.stack import LARGEST_PATCH, SMALLEST_PATCH, check_images, spread, store
+from hrpursuit.images.tiles import Blend, Tile, tiles
 
 Values = NDArray[np.float64]
 Planes = NDArray[np.float32]
@@ -106,7 +106,7 @@ def denoise(
     Examples
     --------
     >>> import numpy as np
-    >>> from hrpursuit.denoising import denoise
+    >>> from hrpursuit.images import denoise
     >>> y, x = np.mgrid[:64, :64]
     >>> clean = np.where(x + 2 * y < 90, 50.0, 200.0)
     >>> noisy = clean + 20 * np.random.default_rng(0).standard_normal(clean.shape)

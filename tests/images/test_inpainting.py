@@ -3,9 +3,9 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
 
-from hrpursuit.denoising import inpaint
-from hrpursuit.denoising.filling import Filler
-from hrpursuit.denoising.masked_groups import add_fills, similar_patches
+from hrpursuit.images import inpaint
+from hrpursuit.images.filling import Filler
+from hrpursuit.images.masked_groups import add_fills, similar_patches
 
 
 def picture(height=72, width=80):

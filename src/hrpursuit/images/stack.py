@@ -45,9 +45,7 @@ def _as_given(stack: NDArray[Any], shape: tuple[int, ...], channel_axis: int | N
 def check_images(image: ArrayLike, channel_axis: int | None, patch_size: int) -> Images:
     """Images of finite numbers that are at least as large as a patch; otherwise an error that says what to do."""
     if np.ma.is_masked(image):
-        raise ValueError(
-            "image has masked pixels; fill them first: hrpursuit.denoising.inpaint(image.data, image.mask)."
-        )
+        raise ValueError("image has masked pixels; fill them first: hrpursuit.images.inpaint(image.data, image.mask).")
     array = np.asarray(image)
     _check_dtype(array)
     _check_shape(array, channel_axis, patch_size)
@@ -116,7 +114,7 @@ def _check_values(array: NDArray[Any]) -> None:
         first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), array.shape))
         raise ValueError(
             f"image must be finite; got {int(wrong.sum())} values that are not, the first {array[first]} at {first}. "
-            "To fill missing pixels use hrpursuit.denoising.inpaint."
+            "To fill missing pixels use hrpursuit.images.inpaint."
         )
 
 

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
-from hrpursuit.denoising.learning import dct_atoms
-from hrpursuit.denoising.patches import Plane
+from hrpursuit.images.learning import dct_atoms
+from hrpursuit.images.patches import Plane
 
 _ACROSS, _ALONG = 3.0, 50.0  # pixels over which brightness stays alike, across an edge and along it
 

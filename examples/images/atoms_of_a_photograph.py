@@ -31,7 +31,7 @@ def drawn(model):
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 for (image_axis, atom_axis), (name, image) in zip(axes.reshape(2, 2), photographs.items(), strict=True):
-    model = PatchHRP(8, n_nonzero=5, random_state=0).fit(image)
+    model = PatchHRP(8, n_nonzero_coefs=5, random_state=0).fit(image)
     image_axis.imshow(image, cmap="gray")
     image_axis.set_title(name)
     atom_axis.imshow(drawn(model), cmap="gray")

@@ -16,9 +16,9 @@ from sklearn.utils.validation import check_is_fitted
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.atom_order import signs
 from hrpursuit.core.coding import keep_largest
-from hrpursuit.denoising.images import check_images
 from hrpursuit.estimators import HRP
 from hrpursuit.estimators.archive import load_model, save_model
+from hrpursuit.images.stack import check_images
 from hrpursuit.validation import Interval, StrOptions, fit_context
 
 Values = NDArray[np.float64]
@@ -37,7 +37,7 @@ class PatchHRP(  # type: ignore[call-arg]
     ----------
     patch_size : int, default=8
         Height and width of the patches in pixels.
-    n_nonzero : int or None, default=None
+    n_nonzero_coefs : int or None, default=None
         Number of nonzero codes per patch, besides those of the constant atoms. The dictionary is fitted to this
         number. None keeps all codes.
     channel_axis : int or None, default=None
@@ -82,10 +82,10 @@ class PatchHRP(  # type: ignore[call-arg]
     Examples
     --------
     >>> import numpy as np
-    >>> from hrpursuit.denoising import PatchHRP
+    >>> from hrpursuit.images import PatchHRP
     >>> y, x = np.mgrid[:40, :40]
     >>> image = np.where(x + 2 * y < 60, 50.0, 200.0)
-    >>> model = PatchHRP(4, n_nonzero=3, random_state=0).fit(image)
+    >>> model = PatchHRP(4, n_nonzero_coefs=3, random_state=0).fit(image)
     >>> codes = model.transform(image)
     >>> codes.shape
     (1369, 16)
@@ -95,7 +95,7 @@ class PatchHRP(  # type: ignore[call-arg]
 
     _parameter_constraints: dict[str, list[Any]] = {  # noqa: RUF012 - scikit-learn's own declaration
         "patch_size": [Interval(Integral, 2, 32, closed="both")],
-        "n_nonzero": [Interval(Integral, 1, None, closed="left"), None],
+        "n_nonzero_coefs": [Interval(Integral, 1, None, closed="left"), None],
         "channel_axis": [Integral, None],
         "stride": [Interval(Integral, 1, None, closed="left")],
         "max_patches": [Interval(Integral, 1, None, closed="left")],
@@ -117,7 +117,7 @@ class PatchHRP(  # type: ignore[call-arg]
     def __init__(
         self,
         patch_size: int = 8,
-        n_nonzero: int | None = None,
+        n_nonzero_coefs: int | None = None,
         *,
         channel_axis: int | None = None,
         stride: int = 1,
@@ -128,7 +128,7 @@ class PatchHRP(  # type: ignore[call-arg]
         random_state: int | np.random.RandomState | None = None,
     ) -> None:
         self.patch_size = patch_size
-        self.n_nonzero = n_nonzero
+        self.n_nonzero_coefs = n_nonzero_coefs
         self.channel_axis = channel_axis
         self.stride = stride
         self.max_patches = max_patches
@@ -165,14 +165,14 @@ class PatchHRP(  # type: ignore[call-arg]
         rng = check_random_state(self.random_state)
         start = _start(size, n_channels.pop())
         is_constant = np.arange(len(start)) % size**2 == 0
-        if self.n_nonzero is not None and self.n_nonzero > np.sum(~is_constant):
+        if self.n_nonzero_coefs is not None and self.n_nonzero_coefs > np.sum(~is_constant):
             raise ValueError(
-                f"n_nonzero must be at most {np.sum(~is_constant)}, the number of atoms that are not constant; got "
-                f"{self.n_nonzero}."
+                f"n_nonzero_coefs must be at most {np.sum(~is_constant)}, the number of atoms that are not constant; "
+                f"got {self.n_nonzero_coefs}."
             )
         patches = self._drawn([pixels for stack in stacks for pixels in stack.pixels], size, rng)
         model = HRP(
-            n_nonzero_coefs=self.n_nonzero,
+            n_nonzero_coefs=self.n_nonzero_coefs,
             scheme=self.scheme,
             max_iter=self.max_iter,
             tol=self.tol,
@@ -209,8 +209,9 @@ class PatchHRP(  # type: ignore[call-arg]
         Returns
         -------
         codes : array of shape (n_patches, n_atoms)
-            One patch a row, in the order of the rows of the image, a patch every `stride` pixels. With `n_nonzero` all
-            but that many of the largest of each row are zero, besides those of the constant atoms.
+            One row per patch, in the order of the rows of the image, a patch every `stride` pixels. With
+            `n_nonzero_coefs` all but that many of the largest of each row are zero, besides those of the constant
+            atoms.
         """
         check_is_fitted(self)
         size = self._size
@@ -302,9 +303,9 @@ class PatchHRP(  # type: ignore[call-arg]
 
     def _codes(self, patches: Values) -> Values:
         codes = patches @ self.components_.T
-        if self.n_nonzero is not None:
+        if self.n_nonzero_coefs is not None:
             codes[:, self.n_constant_ :] = keep_largest(
-                np.ascontiguousarray(codes[:, self.n_constant_ :]), self.n_nonzero
+                np.ascontiguousarray(codes[:, self.n_constant_ :]), self.n_nonzero_coefs
             )
         return codes
 
@@ -344,8 +345,8 @@ class PatchHRP(  # type: ignore[call-arg]
             raise ValueError("patches, channels and image_shape_ do not fit together.")
         if self.channel_axis is None and n_channels > 1:
             raise ValueError("there are several channels without channel_axis.")
-        if self.n_nonzero is not None and self.n_nonzero > self.n_features_in_ - n_channels:
-            raise ValueError("n_nonzero is more than there are atoms.")
+        if self.n_nonzero_coefs is not None and self.n_nonzero_coefs > self.n_features_in_ - n_channels:
+            raise ValueError("n_nonzero_coefs is more than there are atoms.")
 
 
 def _windows(pixels: NDArray[Any], size: int) -> NDArray[Any]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hrpursuit.denoising import denoise, estimate_sigma
+from hrpursuit.images import denoise, estimate_sigma
 
 GREY = np.arange(400.0).reshape(20, 20)
 

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hrpursuit.compiled import kernel
-from hrpursuit.denoising.patches import Plane
+from hrpursuit.images.patches import Plane
 
 _WIDE = 1000.0  # range, in standard deviations of the noise, beyond which the system needs double precision
 

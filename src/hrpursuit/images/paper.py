@@ -3,7 +3,7 @@
 import numpy as np
 
 from hrpursuit.core.manifolds import random_orthogonal
-from hrpursuit.denoising.patches import Plane, add_patches, patches_at, weight_of_pixels
+from hrpursuit.images.patches import Plane, add_patches, patches_at, weight_of_pixels
 from hrpursuit.rows import ArrayRows
 from hrpursuit.schemes.paper import paper_scheme
 from hrpursuit.schemes.stages import StageLog, Stopper

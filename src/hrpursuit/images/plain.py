@@ -4,9 +4,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hrpursuit.compiled import kernel
-from hrpursuit.denoising.directions import directional_atoms, directions_of_patches
-from hrpursuit.denoising.learning import dct_atoms, learn_atoms
-from hrpursuit.denoising.patches import Plane, add_patches, patches_at, weight_of_pixels
+from hrpursuit.images.directions import directional_atoms, directions_of_patches
+from hrpursuit.images.learning import dct_atoms, learn_atoms
+from hrpursuit.images.patches import Plane, add_patches, patches_at, weight_of_pixels
 
 _HARD = 2.7  # in standard deviations of the noise
 _WIENER = 0.88  # the noise that the second pass counts on, in units of the real one: the pilot lacks some signal
