@@ -1,6 +1,6 @@
 """How a pass over the data is made up, against a model with five constants; then what the model says of larger data.
 
-Run `python benchmarks/cost_model.py`: about a minute. docs/how_to/larger_than_memory.md says what the figures mean.
+Run `python benchmarks/cost_model.py`: about a minute. docs/explanation/scale.md says what the figures mean.
 """
 
 import math

@@ -81,7 +81,10 @@ def write_if_new(path: Path, text: str) -> None:
 def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "reference" / "api"
     folder.mkdir(exist_ok=True)
-    written = set()
+    title = "Python: every public name"
+    contents = [title, "=" * len(title), "", ".. toctree::", "   :maxdepth: 2", "", *(f"   {name}" for name in MODULES)]
+    write_if_new(folder / "index.rst", "\n".join(contents) + "\n")
+    written = {"index.rst"}
     for module, purpose in MODULES.items():
         loaded = import_module(module)
         names = public_names(loaded)

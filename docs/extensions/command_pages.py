@@ -46,7 +46,11 @@ def write_pages(app: Sphinx) -> None:
     folder = Path(app.srcdir) / "reference" / "commands"
     folder.mkdir(exist_ok=True)
     context = click.Context(commands, info_name="hrpursuit")
-    for name in commands.list_commands(context):
+    names = commands.list_commands(context)
+    toctree = ["```{toctree}", ":maxdepth: 1", "", *names, "```"]
+    intro = ["# Command line", "", *("\n\n".join(paragraphs(commands.help or ""))).split("\n"), ""]
+    write_if_new(folder / "index.md", "\n".join([*intro, *toctree]) + "\n")
+    for name in names:
         text = "\n".join(described(commands.get_command(context, name), f"hrpursuit {name}", 1, context))
         write_if_new(folder / f"{name}.md", text)
 
