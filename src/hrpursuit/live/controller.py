@@ -63,6 +63,8 @@ class ControllerSettings:
 
     def __post_init__(self) -> None:
         check_topic(self.source, wildcards=False)
+        if self.archive is not None and self.archive == self.journal:
+            raise ValueError(f"--archive and --journal must be two files; got {self.archive} for both.")
         if self.to is not None:
             if "{sensor}" not in self.to:
                 raise ValueError(f"the topic of rebuilt values must contain {{sensor}}; got {self.to!r}.")
