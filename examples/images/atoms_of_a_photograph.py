@@ -26,8 +26,8 @@ def drawn(model):
 
 
 # %%
-# Smooth shades come first, then edges and stripes in the directions that the photograph has: fur in the one, the legs of
-# a tripod in the other.
+# Smooth shades come first, then edges and stripes in the directions that the photograph has: fur in the one, the legs
+# of a tripod in the other.
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 for (image_axis, atom_axis), (name, image) in zip(axes.reshape(2, 2), photographs.items(), strict=True):
