@@ -60,11 +60,9 @@ def column(title, k):
     return [name for row in table(title) for name in names(row[k])]
 
 
-def test_the_code_runs_and_prints_what_the_comments_say(capsys):
-    namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):
-        exec(compile(block, "coming_from.md", "exec"), namespace)
-    mixing, unmixing, exact, learning, alone = capsys.readouterr().out.splitlines()
+def test_the_code_runs_and_prints_what_the_comments_say(run_page):
+    namespace, printed = run_page("how_to/coming_from.md")
+    mixing, unmixing, exact, learning, alone = printed.splitlines()
     assert round(float(mixing), 2) == round(float(unmixing), 2) == round(float(learning), 2) == 0.02
     assert max(float(number) for number in [*exact.split(), alone]) < 1e-14
     assert set(np.count_nonzero(namespace["codes"], axis=1)) <= {0, 1, 2, 3}

@@ -1,6 +1,7 @@
-"""A page for each public module, and one for each public name in it, made from the docstrings when the site is built."""
+"""A page for each public module and one for each public name in it, made from the docstrings when the site is built."""
 
 import inspect
+import re
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -97,6 +98,17 @@ def write_pages(app: Sphinx) -> None:
             path.unlink()
 
 
+def keep_trailing_underscores(app: Sphinx, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
+    """`components_` in a docstring is an attribute of a fitted estimator, where reStructuredText would see a link."""
+    for i, line in enumerate(lines):
+        if line.lstrip().startswith((">>>", "...", ".. ")):
+            continue
+        pieces = line.split("`")  # what is between backticks stays as it is
+        pieces[::2] = [re.sub(r"\b(\w*[A-Za-z0-9])_(?![\w`])", r"\1\\_", piece) for piece in pieces[::2]]
+        lines[i] = "`".join(pieces)
+
+
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("builder-inited", write_pages)
+    app.connect("autodoc-process-docstring", keep_trailing_underscores, priority=600)  # after numpydoc
     return {"parallel_read_safe": True, "parallel_write_safe": True}

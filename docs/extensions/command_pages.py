@@ -10,7 +10,7 @@ from hrpursuit.cli.main import commands
 
 
 def paragraphs(text: str) -> list[str]:
-    """Help texts are paragraphs; those after \\b are kept line by line."""
+    r"""Help texts are paragraphs; those after \\b are kept line by line."""
     found = []
     for paragraph in (text or "").split("\n\n"):
         lines = [line.strip() for line in paragraph.splitlines() if line.strip()]
@@ -32,7 +32,7 @@ def options_of(command: click.Command, context: click.Context) -> list[str]:
 
 
 def described(command: click.Command, name: str, level: int, parent: click.Context | None = None) -> list[str]:
-    context = click.Context(command, info_name=name.split()[-1], parent=parent)
+    context = click.Context(command, info_name=name.rsplit(maxsplit=1)[-1], parent=parent)
     usage = " ".join(command.collect_usage_pieces(context))
     lines = [f"{'#' * level} {name}", "", *("\n\n".join(paragraphs(command.help))).split("\n"), ""]
     lines += ["```text", f"{name} {usage}", "```", "", *options_of(command, context), ""]

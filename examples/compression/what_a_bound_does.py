@@ -16,7 +16,8 @@ sensor = table["s07"].loc["2024-10-03":"2024-10-05"]
 again = {bound: decompress(compress(table, max_error=bound))["s07"].loc[sensor.index] for bound in (2, 10)}
 
 # %%
-# The grey band is the bound. Gaps stay gaps, and peaks stay peaks.
+# The grey band is the bound. Within 2 the curve is nearly the given one; within 10 its rise and fall over the day are
+# left, and details are gone. The file is about a fifth as large.
 
 figure, axes = plt.subplots(2, 1, figsize=(8, 5), sharex=True, sharey=True, layout="constrained")
 for axis, (bound, values) in zip(axes, again.items(), strict=True):

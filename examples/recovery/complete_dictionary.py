@@ -4,8 +4,8 @@ Do the atoms have to be orthogonal?
 """
 
 # %%
-# Twelve linearly independent atoms, 1,000 samples, a fifth of the codes not zero. The atoms are made from singular values
-# that are spread by a factor of 1, where they are orthogonal, up to 100, where some nearly coincide.
+# Twelve linearly independent atoms, 1,000 samples, a fifth of the codes not zero. The atoms are made from singular
+# values that are spread by a factor of 1, where they are orthogonal, up to 100, where some nearly coincide.
 
 import warnings
 

@@ -4,8 +4,8 @@ What is lost when readings are missing?
 """
 
 # %%
-# A simulated city: 744 hours of 56 sensors. Some readings are taken away on top of its own gaps, and five codes per hour
-# are fitted to the rest: once with the gaps left open, once after they were filled with the mean of the hour.
+# A simulated city: 744 hours of 56 sensors. Some readings are taken away on top of its own gaps, and five codes per
+# hour are fitted to the rest: once with the gaps left open, once after they were filled with the mean of the hour.
 
 import matplotlib.pyplot as plt
 import numpy as np
