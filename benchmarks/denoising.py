@@ -18,7 +18,7 @@ from pathlib import Path
 import pandas as pd
 from common import describe_machine, table
 
-from hrpursuit import baselines, denoising
+from hrpursuit import baselines, images
 from hrpursuit.experiments import denoisers, patch_denoisers, photographs
 from hrpursuit.experiments.cache import TrialCache, code_version
 from hrpursuit.experiments.catalogue.denoising.differences import differences, over_draws, over_photographs, time_ratio
@@ -42,7 +42,7 @@ def digest(method):
         return f"{code_version(denoisers.__name__)} {machine()}"
     sources = [Path(denoisers.__file__), Path(photographs.__file__)]
     if method == KSVD:
-        sources += [Path(patch_denoisers.__file__), Path(denoising.__file__).with_name("patches.py")]
+        sources += [Path(patch_denoisers.__file__), Path(images.__file__).with_name("patches.py")]
         sources += sorted(Path(baselines.__file__).parent.glob("*.py"))
     read = b"".join(path.read_bytes() for path in sources)
     return f"{hashlib.sha256(read).hexdigest()[:16]} {versions('bm3d', 'numpy')} {machine()}"

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 from common import describe_machine, peak_memory, table
 
-from hrpursuit.denoising import denoise
-from hrpursuit.denoising.denoise import MODES
 from hrpursuit.experiments.photographs import COLOURED, photograph
+from hrpursuit.images import denoise
+from hrpursuit.images.denoise import MODES
 
 SHAPES = {"3": (1500, 2000), "12": (3000, 4000)}  # by millions of pixels
 LIMITS_MB = {"fast": 1500, "best": 2500}

@@ -13,8 +13,8 @@ from common import describe_machine, peak_memory, table, verdict
 from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
 from skimage.restoration import inpaint_biharmonic
 
-from hrpursuit.denoising import inpaint
 from hrpursuit.experiments.photographs import JUDGED, TUNING, photograph
+from hrpursuit.images import inpaint
 
 
 def scratches(shape, rng):

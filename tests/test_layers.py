@@ -20,7 +20,7 @@ LAYERS = [
     ["datasets"],
     ["estimators"],
     ["baselines"],
-    ["compression", "denoising", "rivals"],
+    ["compression", "images", "rivals"],
     ["live", "reports"],
     ["versions", "plots"],
     ["experiments"],
@@ -59,8 +59,8 @@ INSIDE = {
         ["csv_check", "csv_reader"],
         ["files"],
     ],
-    "denoising": [
-        ["channels", "images", "options", "patches", "poisson", "tiles"],
+    "images": [
+        ["channels", "options", "patches", "poisson", "stack", "tiles"],
         ["learning", "masked_groups", "noise", "paper", "patch_hrp"],
         ["directions", "filling"],
         ["plain"],

@@ -42,7 +42,7 @@ _HOMES = {
 
 
 #: Public modules, which are imported in the same way: `hrpursuit.datasets` works after `import hrpursuit`.
-_MODULES = {"baselines", "compression", "datasets", "denoising", "live", "metrics", "plots", "rows"}
+_MODULES = {"baselines", "compression", "datasets", "images", "live", "metrics", "plots", "rows"}
 
 
 def __getattr__(name: str) -> Any:

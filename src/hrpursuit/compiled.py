@@ -21,12 +21,12 @@ import numba
 from numba.core.event import Event, Listener, register
 
 _ROOT = Path(__file__).parent
-_ROOMS = ("core", "baselines", "compression/kernels", "denoising")  # that have kernels
+_ROOMS = ("core", "baselines", "compression/kernels", "images")  # that have kernels
 #: What the kernels of a package are for, and how long it takes to compile all that one task needs.
 _KINDS = {
     "hrpursuit.core": ("the kernels of a fit", "up to ten seconds"),
     "hrpursuit.baselines": ("the kernels of other methods", "up to ten seconds"),
-    "hrpursuit.denoising": ("the kernels for images", "up to ten seconds"),
+    "hrpursuit.images": ("the kernels for images", "up to ten seconds"),
     "hrpursuit.compression": ("the codec", "about half a minute"),
 }
 _PREFIX = "hrpursuit-kernels-"

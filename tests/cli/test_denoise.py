@@ -12,7 +12,7 @@ from PIL import Image
 from skimage.data import astronaut, camera
 
 from hrpursuit.cli.main import run
-from hrpursuit.denoising import denoise, estimate_sigma
+from hrpursuit.images import denoise, estimate_sigma
 from hrpursuit.plots import plot_denoised
 
 SIGMA = 20.0
@@ -120,7 +120,7 @@ class TestWords:
     def test_one_line_tells_what_was_done(self, folder, capsys):
         assert command("colour.png", "-o", "out.tif", "--mode", "fast") == 0
         told = capsys.readouterr()
-        sigma = estimate_sigma(noisy(COLOUR), channel_axis=-1)
+        sigma = estimate_sigma(noisy(COLOUR), average_sigmas=True, channel_axis=-1)
         assert told.out.startswith(f"out.tif: 70 x 60, 8-bit RGB; sigma {sigma:.3g} (estimated), mode fast; ")
         assert told.out.count("\n") == 1
         assert command("colour.png", "-o", "out.tif", "--sigma", 12, "--mode", "fast") == 0

@@ -20,8 +20,8 @@ from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.baselines import KSVD, LogCoshRTR
 from hrpursuit.core.certificate import Certificate
 from hrpursuit.datasets import make_sparse_coded
-from hrpursuit.denoising import PatchHRP
 from hrpursuit.estimators import HRPOptions
+from hrpursuit.images import PatchHRP
 
 N_CHANGES = int(os.environ.get("HRPURSUIT_FUZZ", "60"))
 X, _, W = make_sparse_coded(300, 6, sparsity=0.3, random_state=0)

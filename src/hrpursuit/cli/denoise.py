@@ -20,9 +20,9 @@ from hrpursuit.cli.image_formats.picture import Picture, orientation, upright
 from hrpursuit.cli.images import check_fits, check_image_output, read_image, write_image
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import EXIT_SOME_FAILED, check_picture, json_option, print_json
-from hrpursuit.denoising import denoise as denoise_image
-from hrpursuit.denoising import estimate_sigma
-from hrpursuit.denoising.images import LARGEST_PATCH, SMALLEST_PATCH
+from hrpursuit.images import denoise as denoise_image
+from hrpursuit.images import estimate_sigma
+from hrpursuit.images.stack import LARGEST_PATCH, SMALLEST_PATCH
 from hrpursuit.plots import plot_denoised, save_figure
 from hrpursuit.progress import Bars
 from hrpursuit.rows.optional import needed
@@ -224,7 +224,9 @@ def _denoise_pages(
     pages, axis = picture.pixels, -1 if picture.has_colour else None
     if sigma is None and settings["noise"] == "poisson":
         sigma = 0.0
-    sigmas = [estimate_sigma(page, channel_axis=axis) if sigma is None else sigma for page in pages]
+    sigmas = [
+        estimate_sigma(page, average_sigmas=True, channel_axis=axis) if sigma is None else sigma for page in pages
+    ]
     shared = sigmas[0] if len(set(sigmas)) == 1 else None  # None: estimated there once more, page by page
     return denoise_image(pages, shared, channel_axis=axis, progress=show, **settings), sigmas
 

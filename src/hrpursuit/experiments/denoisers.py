@@ -14,9 +14,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-from hrpursuit.denoising import denoise
 from hrpursuit.experiments import patch_denoisers
 from hrpursuit.experiments.photographs import SIDE, Image, noisy_photograph, photograph
+from hrpursuit.images import denoise
 from hrpursuit.rows.optional import needed
 
 Mode = Literal["best", "fast", "paper"]

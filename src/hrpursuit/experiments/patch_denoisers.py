@@ -12,9 +12,9 @@ from sklearn.decomposition import MiniBatchDictionaryLearning
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit.baselines import KSVD
-from hrpursuit.denoising.learning import dct_atoms
-from hrpursuit.denoising.patches import Plane, mean_of_patches, patches_of
 from hrpursuit.experiments.photographs import Image
+from hrpursuit.images.learning import dct_atoms
+from hrpursuit.images.patches import Plane, mean_of_patches, patches_of
 
 SIZE = 8
 HARD, HARD_PCA = 2.6, 2.6  # in standard deviations of the noise

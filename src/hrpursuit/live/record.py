@@ -22,7 +22,7 @@ class Recorder:
     """Write rebuilt slots to an `.hrp` file that `hrpursuit decompress` and `decompress` read, chunk by chunk.
 
     The file keeps what was shown, bit for bit, with the times as its index. The slots are coded again, without any
-    further error; `docs/wire.md` says why the bytes of messages cannot stand in a file.
+    further error; `docs/reference/wire.md` says why the bytes of messages cannot stand in a file.
 
     A file that is there is gone on with. After a crash it is readable to its last whole chunk, and the next Recorder
     mends it. When the columns change, a file of its own is begun beside it: `readings-2.hrp` after `readings.hrp`.

@@ -1,4 +1,4 @@
-"""A second reader of .hrp files, written from docs/format.md alone: the standard library, no code of ours. It is slow,
+"""A second reader of .hrp files, written from docs/reference/format.md alone: the standard library, no code of ours. It is
 and trusts its files; what it is for is to hold the document true.
 """
 

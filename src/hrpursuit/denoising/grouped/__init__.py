@@ -1,5 +1,0 @@
-"""Denoising in groups of similar patches: the mode `best`."""
-
-from hrpursuit.denoising.grouped.passes import denoise_in_groups
-
-__all__ = ["denoise_in_groups"]
