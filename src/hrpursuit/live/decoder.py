@@ -34,8 +34,8 @@ _MOST_DICTIONARIES = 4
 class LiveDecoder:
     """Rebuild time slots from messages. After one that is missing, doubled or late there is a gap, and no wrong value.
 
-    One that is damaged is a gap too, unless it has the right check by chance: `docs/reference/wire.md` says how likely that is.
-    With a key it is one in 2^64.
+    One that is damaged is a gap too, unless it has the right check by chance: `docs/reference/wire.md` says how likely
+    that is. With a key it is one in 2^64.
 
     Parameters
     ----------
