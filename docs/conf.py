@@ -31,6 +31,7 @@ extensions = [
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
     "api_pages",
+    "benchmark_pages",
     "command_pages",
     "mathml",
 ]

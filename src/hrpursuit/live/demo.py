@@ -13,7 +13,7 @@ from hrpursuit.live.gateway import Gateway, GatewaySettings
 from hrpursuit.live.mqtt import Connection
 from hrpursuit.live.page import History, Server
 from hrpursuit.live.plant import HOUR, START, Plant
-from hrpursuit.live.processes import run_until_stopped
+from hrpursuit.live.processes import keep_modules_from_the_collector, run_until_stopped
 from hrpursuit.live.slots import SECOND, Clock
 
 _PAGE = ("127.0.0.1", 8080)
@@ -66,11 +66,13 @@ def run_demo(
             figures = [gateway.figures, controller.figures]
             server = await _served(stack, place, lambda where: Server(where, figures, history, token))
             say(
-                f"page: {server.address}   broker: mqtt://{connection}   {n_sensors} sensors, {speed:g} times real time"
+                f"page: {server.address}   broker: mqtt://{connection}   {n_sensors} sensors, {speed:g} times real "
+                "time   Ctrl-C stops"
             )
             if seconds is not None:
                 asyncio.get_running_loop().call_later(seconds, stop.set)
             plant = Plant(connection, clock, n_sensors=n_sensors, seed=seed)
+            keep_modules_from_the_collector()
             await _together(stop, gateway, controller, plant.run(), _print_figures(history, say))
 
     run_until_stopped(role, is_sparse="n_nonzero_coefs" in target)

@@ -12,8 +12,10 @@ _MOST_EMPTY = 1000  # slots without a reading that are sent at once; a longer pa
 _MOST_NAMES = 100_000  # characters of the names of all sensors; a keyframe has them
 _SLEW = 10  # a small difference to the system clock is made up for in this many checks
 
+_NO_READING = (np.nan, 0)
+
 Kept = Literal["kept", "late", "early", "full"]
-Change = Literal["new", "silent", "back", "vanished"]
+Change = Literal["new", "silent", "back", "vanished", "returned"]
 
 
 class Clock:
@@ -100,7 +102,8 @@ class SlotAssembler:
     wait : int, default=0
         Nanoseconds after its end that a slot still takes readings.
     silent_after : int, default=3
-        Slots without a reading after which a sensor is said to be silent.
+        Slots without a reading after which a sensor is said to be silent; so many times its usual distance from reading
+        to reading, if it does not report in every slot.
     forget_after : int, default=600
         Slots without a reading after which a sensor is no column any more.
     most_sensors : int, default=4096
@@ -111,7 +114,8 @@ class SlotAssembler:
     columns : tuple of str
         Sensors, in the order in which they came.
     changes : list of (str, str)
-        What happened to which sensor ("new", "silent", "back", "vanished"); for the caller to take away.
+        What happened to which sensor ("new", "silent", "back", "vanished", and "returned" after it had vanished); for
+        the caller to take away.
     """
 
     def __init__(
@@ -126,7 +130,9 @@ class SlotAssembler:
         self._paused: int | None = None  # what it was when `finish` was called
         self._open: dict[int, dict[str, tuple[float, int]]] = {}  # by slot and sensor: value, arrival
         self._last: dict[str, int] = {}  # by sensor: the last slot with a reading
+        self._usual: dict[str, float] = {}  # by sensor: slots from one reading to the next, a mean of the last ones
         self._silent: set[str] = set()
+        self._vanished: dict[str, None] = {}  # the last ones
 
     def add(self, sensor: str, value: float, moment: int, now: int) -> Kept:
         """Take a reading of this moment that came now."""
@@ -142,11 +148,15 @@ class SlotAssembler:
         if sensor not in self._last and self._is_full(sensor):
             return "full"
         if sensor not in self._last:
-            self.changes.append(("new", sensor))
+            self.changes.append(("returned" if sensor in self._vanished else "new", sensor))
+            self._usual[sensor] = 1.0
         elif sensor in self._silent:
             self._silent.discard(sensor)
             self.changes.append(("back", sensor))
-        self._last[sensor] = max(number, self._last.get(sensor, number))
+        before = self._last.setdefault(sensor, number)
+        if number > before:
+            self._usual[sensor] += (number - before - self._usual[sensor]) / 2
+            self._last[sensor] = number
         self._open.setdefault(number, {})[sensor] = value, now
         return "kept"
 
@@ -185,19 +195,24 @@ class SlotAssembler:
         readings = self._open.pop(number, {})
         if readings:  # an outage of all of them is none of the sensors'
             self._forget(number)
-        self.columns += tuple(sensor for sensor in readings if sensor not in self.columns)
-        values = np.array([readings.get(sensor, (np.nan, 0))[0] for sensor in self.columns], dtype=np.float64)
-        arrived = np.array([readings.get(sensor, (np.nan, 0))[1] for sensor in self.columns], dtype=np.int64)
+        known = set(self.columns)
+        self.columns += tuple(sensor for sensor in readings if sensor not in known)
+        found = [readings.get(sensor, _NO_READING) for sensor in self.columns]
+        values = np.array([value for value, _ in found], dtype=np.float64)
+        arrived = np.array([moment for _, moment in found], dtype=np.int64)
         return SlotRow(number * self.slot, self.columns, values, arrived)
 
     def _forget(self, number: int) -> None:
         for sensor in self.columns:
             silent_for = number - self._last[sensor]
-            if silent_for >= self._silent_after and sensor not in self._silent:
+            if silent_for >= self._silent_after * self._usual[sensor] and sensor not in self._silent:
                 self._silent.add(sensor)
                 self.changes.append(("silent", sensor))
             if silent_for >= self._forget_after:
                 self._silent.discard(sensor)
-                del self._last[sensor]
+                del self._last[sensor], self._usual[sensor]
+                self._vanished[sensor] = None
                 self.changes.append(("vanished", sensor))
+        while len(self._vanished) > self._most_sensors:
+            del self._vanished[next(iter(self._vanished))]
         self.columns = tuple(sensor for sensor in self.columns if sensor in self._last)
