@@ -1,5 +1,5 @@
-"""The code in docs/how_to/larger_than_memory.md, cluster.md, streams.md and docs/explanation/scale.md runs as it stands; only
-the address of the scheduler is put in.
+"""The code in docs/how_to/larger_than_memory.md, cluster.md, streams.md and docs/explanation/scale.md runs as it
+stands; only the address of the scheduler is put in.
 """
 
 import re
