@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import shutil
 import subprocess
 import time
@@ -110,6 +111,8 @@ def test_json_with_times_late_readings_and_those_far_ahead(mosquitto, network, w
     net = asyncio.run(scenario())
     assert net.values("a") == [1]
     assert net.gateway.figures.get("readings_late_total") == 1
+    [late] = [one.text for one in net.gateway.happenings.last if "after its slot was sent" in one.text]
+    assert re.search(r"plant/a/pm25 came 359\d\.\d\d s after .* --wait, or check the clock of the sensor", late)
     assert net.gateway.figures.get("readings_bad_total") == 1
 
 

@@ -120,6 +120,28 @@ class TestSlots:
         assert {row.columns for row in slots.close(500)} == {("a",)}
         assert slots.changes == [("new", "a")]
 
+    @pytest.mark.parametrize("pause", [700, 5000])
+    def test_after_a_long_outage_sensors_may_come_back_one_after_the_other(self, pause):
+        slots, columns = assembler(), []
+        for number in [*range(5), *range(pause, pause + 20)]:
+            for sensor, first in (("a", 0), ("b", 1), ("c", 2)):
+                if number < 5 or number >= pause + first:
+                    slots.add(sensor, 1.0, 10 * number, 10 * number)
+            columns += [row.columns for row in slots.close(10 * number + 10)]
+        assert set(columns) == {("a", "b", "c")}
+        assert slots.changes == [("new", "a"), ("new", "b"), ("new", "c")]
+
+    def test_a_sensor_with_a_reading_in_an_open_slot_is_not_left_out(self):
+        slots, told = assembler(wait=30, silent_after=1, forget_after=2), []
+        for number in range(60):
+            slots.add("a", 1.0, 10 * number, 10 * number)
+            if number % 3 == 0:
+                slots.add("b", 1.0, 10 * number, 10 * number)
+            slots.close(10 * number + 10)
+            told += slots.changes
+            slots.changes.clear()
+        assert ("vanished", "b") not in told
+
     def test_readings_of_too_many_sensors_are_refused(self):
         slots = assembler(most_sensors=2)
         assert [slots.add(f"s{k}", 1.0, 100, 100) for k in range(4)] == ["kept", "kept", "full", "full"]

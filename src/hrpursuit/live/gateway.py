@@ -247,12 +247,20 @@ class Gateway(Role):
         kept = self._slots.add(sensor, value, now if moment is None else moment, now)
         if kept == "late":
             self.figures.count("readings_late_total")
+            self._say_late(topic, now if moment is None else moment, now)
         elif kept == "early":
             self.figures.count("readings_bad_total")
             self.happenings.repeat("early", f"a reading on {topic} has a time more than a slot ahead; it is left out")
         elif kept == "full":
             self.figures.count("readings_refused_total")
             self.happenings.repeat("full", f"sensor {sensor} is refused: there are too many sensors")
+
+    def _say_late(self, topic: str, moment: int, now: int) -> None:
+        slot = self.settings.slot
+        late = now - (moment // slot + 1) * slot - self.settings.wait
+        text = f"a reading on {topic} came {late / SECOND:.2f} s after its slot was sent, and is left out"
+        hint = "" if self.settings.time_field is None else ", or check the clock of the sensor"
+        self.happenings.repeat("late", f"{text}; give a longer --wait{hint}")
 
     def _requested(self) -> None:
         now = time.monotonic()

@@ -93,7 +93,8 @@ class SlotAssembler:
     """Collects readings, and gives the rows of slots that are over.
 
     A slot is the time from a multiple of `slot` to the next, and is labelled with its start. The last reading of a
-    sensor in a slot counts. Slots without any reading are given too, as rows of gaps, from the first reading on.
+    sensor in a slot counts. Slots without any reading are given too, as rows of gaps, from the first reading on. Nobody
+    is silent in them: it is the network, or the process slept, or the clock jumped.
 
     Parameters
     ----------
@@ -127,9 +128,9 @@ class SlotAssembler:
         self._silent_after, self._forget_after = silent_after, max(forget_after, silent_after + 1)
         self._most_sensors = most_sensors
         self._next: int | None = None  # number of the slot that is closed next; None before the first reading
-        self._paused: int | None = None  # what it was when `finish` was called
         self._open: dict[int, dict[str, tuple[float, int]]] = {}  # by slot and sensor: value, arrival
-        self._last: dict[str, int] = {}  # by sensor: the last slot with a reading
+        self._n_slots = 0  # closed ones that had readings
+        self._last: dict[str, int] = {}  # by sensor: what that number was at its last reading
         self._usual: dict[str, float] = {}  # by sensor: slots from one reading to the next, a mean of the last ones
         self._silent: set[str] = set()
         self._vanished: dict[str, None] = {}  # the last ones
@@ -139,8 +140,6 @@ class SlotAssembler:
         number = moment // self.slot
         if self._next is None:
             self._next = min(max(number, (now - self.wait) // self.slot), now // self.slot)
-            if self._paused is not None:  # nobody was silent in between
-                self._last = {name: last + self._next - self._paused for name, last in self._last.items()}
         if number < self._next:
             return "late"
         if number > now // self.slot + 1:
@@ -149,14 +148,10 @@ class SlotAssembler:
             return "full"
         if sensor not in self._last:
             self.changes.append(("returned" if sensor in self._vanished else "new", sensor))
-            self._usual[sensor] = 1.0
+            self._last[sensor], self._usual[sensor] = self._n_slots, 1.0
         elif sensor in self._silent:
             self._silent.discard(sensor)
             self.changes.append(("back", sensor))
-        before = self._last.setdefault(sensor, number)
-        if number > before:
-            self._usual[sensor] += (number - before - self._usual[sensor]) / 2
-            self._last[sensor] = number
         self._open.setdefault(number, {})[sensor] = value, now
         return "kept"
 
@@ -184,7 +179,6 @@ class SlotAssembler:
     def finish(self) -> list[SlotRow]:
         """The slots that have readings, over or not. The next reading starts anew, at whatever time it has."""
         rows = self._close_open()
-        self._paused = self._next if self._next is not None else self._paused
         self._next = None
         return rows
 
@@ -193,8 +187,12 @@ class SlotAssembler:
 
     def _row(self, number: int) -> SlotRow:
         readings = self._open.pop(number, {})
-        if readings:  # an outage of all of them is none of the sensors'
-            self._forget(number)
+        if readings:
+            self._n_slots += 1
+            for sensor in readings:
+                self._usual[sensor] += (self._n_slots - self._last[sensor] - self._usual[sensor]) / 2
+                self._last[sensor] = self._n_slots
+            self._forget()
         known = set(self.columns)
         self.columns += tuple(sensor for sensor in readings if sensor not in known)
         found = [readings.get(sensor, _NO_READING) for sensor in self.columns]
@@ -202,13 +200,13 @@ class SlotAssembler:
         arrived = np.array([moment for _, moment in found], dtype=np.int64)
         return SlotRow(number * self.slot, self.columns, values, arrived)
 
-    def _forget(self, number: int) -> None:
+    def _forget(self) -> None:
         for sensor in self.columns:
-            silent_for = number - self._last[sensor]
+            silent_for = self._n_slots - self._last[sensor]
             if silent_for >= self._silent_after * self._usual[sensor] and sensor not in self._silent:
                 self._silent.add(sensor)
                 self.changes.append(("silent", sensor))
-            if silent_for >= self._forget_after:
+            if silent_for >= self._forget_after and not any(sensor in slot for slot in self._open.values()):
                 self._silent.discard(sensor)
                 del self._last[sensor], self._usual[sensor]
                 self._vanished[sensor] = None
