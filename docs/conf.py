@@ -37,6 +37,7 @@ extensions = [
 ]
 exclude_patterns = ["generated", "extensions", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json"]
 nitpicky = True
+smartquotes = False  # it makes a dash of the two hyphens of an option
 nitpick_ignore = [("py:obj", "verdict_"), ("py:obj", "n_decoded")]  # properties: documented where they are listed
 default_role = "code"
 language = "en"

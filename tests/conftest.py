@@ -20,6 +20,19 @@ READINGS = "krakow_pm25_2017_10.csv"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run the long tests, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Long tests run with --all, as in .ci/run, and where a test is named."""
+    if config.getoption("--all") or any("::" in arg for arg in config.args):
+        return
+    long = [item for item in items if "long" in item.keywords]
+    items[:] = [item for item in items if "long" not in item.keywords]
+    config.hook.pytest_deselected(items=long)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20211)

@@ -1,5 +1,5 @@
-"""docs/how_to/coming_from.md: its code runs, its tables have every name of the other libraries, and what it says of both sides
-holds.
+"""docs/how_to/coming_from.md: its code runs, its tables have every name of the other libraries, and what it says of
+both sides holds.
 """
 
 import importlib.util

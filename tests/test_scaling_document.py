@@ -1,5 +1,5 @@
-"""The code in docs/how_to/larger_than_memory.md, cluster.md, streams.md and docs/explanation/scale.md runs as it stands; only
-the address of the scheduler is put in.
+"""The code in docs/how_to/larger_than_memory.md, cluster.md, streams.md and docs/explanation/scale.md runs as it
+stands; only the address of the scheduler is put in.
 """
 
 import re
@@ -44,7 +44,7 @@ def test_files(files, run_page):
     assert dictionary_error(names["model"].components_, W) < 1e-12
 
 
-def test_cluster_and_a_part_of_the_data(files, run_page, capfd):
+def test_cluster_and_a_part_of_the_data(files, run_page):
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address
         names, _ = run_page("how_to/cluster.md", change=lambda code: code.replace(ADDRESS, address))

@@ -27,7 +27,9 @@ def cell(text: str) -> str:
 
 def options_of(command: click.Command, context: click.Context) -> list[str]:
     records = [option.get_help_record(context) for option in command.get_params(context)]
-    rows = [f"| `{names.replace('|', chr(92) + '|')}` | {cell(text)} |" for names, text in filter(None, records)]
+    rows = [
+        f"| `{names.replace('|', chr(92) + '|')}` | {cell(text)} |" for names, text in filter(None, records) if text
+    ]
     return ["| option | what it does |", "|---|---|", *rows]
 
 

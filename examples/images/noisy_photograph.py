@@ -17,7 +17,7 @@ from hrpursuit.images import denoise, estimate_sigma
 clean = chelsea()[40:240, 100:350]
 rng = np.random.default_rng(0)
 noisy = clean + 50 * rng.standard_normal(clean.shape)
-print(f"estimated noise: {estimate_sigma(noisy, channel_axis=-1):.1f}")
+print(f"estimated noise: {estimate_sigma(noisy, average_sigmas=True, channel_axis=-1):.1f}")
 
 # %%
 # "fast" looks at each patch alone; "best" at groups of patches that look alike.

@@ -28,8 +28,8 @@ for hour, readings in enumerate(table.to_numpy()):
         errors.append(np.nanmax(np.abs(slot.values - table.to_numpy()[slot.time // HOUR])))
 
 # %%
-# A keyframe a day stands alone, and the other messages depend on it. After a loss the receiver shows a gap, never a wrong
-# value, until the next keyframe, which repeats the four hours before it. A live controller asks for a keyframe at once.
+# A keyframe a day stands alone, and the other messages depend on it. After a loss the receiver shows a gap, never a
+# wrong value, until the next keyframe, which repeats the four hours before it. A live controller asks for one at once.
 
 figure, axis = plt.subplots(figsize=(8.5, 3.6), layout="constrained")
 hours = np.arange(len(sizes))

@@ -1,4 +1,6 @@
-"""docs/reference/wire.md says what messages are: its example is what is sent, and a decoder written from it reads a stream."""
+"""docs/reference/wire.md says what messages are: its example is what is sent, and a decoder written from it reads a
+stream.
+"""
 
 import json
 import re
