@@ -326,6 +326,7 @@ def test_settings_that_cannot_work(settings, words):
         GatewaySettings(**{"topics": ("plant/+",), "to": "hrp/plant", "target": {"lossless": True}, **settings})
 
 
+@pytest.mark.long
 def test_processes_with_a_toml_file_and_secrets_from_the_environment(mosquitto, role, eventually, tmp_path):
     """Wrong credentials: a line and exit code 1. SIGTERM: the open slot is sent, archives are closed, exit code 0."""
     if shutil.which("mosquitto_passwd") is None:

@@ -278,6 +278,7 @@ def test_damage_that_the_check_does_not_find_is_soon_refused(table):
     assert max(shown) < 20
 
 
+@pytest.mark.long
 def test_memory_does_not_grow():
     table = make_sensor_network(200, 6, random_state=2)
     encoder, decoder = LiveEncoder([f"s{i}" for i in range(6)], max_error=1, keyframe_every=100), LiveDecoder()
@@ -333,6 +334,7 @@ for settings in ({"max_error": 1}, {"lossless": True}, {"max_error": 1e-7}):
 """
 
 
+@pytest.mark.long
 def test_messages_are_the_same_without_compiled_kernels():
     """On integers that raise where 64 bits would not do, and that no compiler has touched."""
     table = make_sensor_network(9, 4, random_state=1)
