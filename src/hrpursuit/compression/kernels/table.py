@@ -18,6 +18,7 @@ from hrpursuit.compression.kernels.constants import LOGISTIC, RATE, SQUASH, STRE
 from hrpursuit.compression.kernels.regression import learn_change
 from hrpursuit.compression.kernels.table_context import (
     expected_bucket,
+    open_lines,
     set_experts,
     set_lines,
     set_predicted_lines,
@@ -140,7 +141,7 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
     features, inputs, experts, chances, lines = state.features, state.inputs, state.experts, state.chances, state.lines
     predictions, refined = state.predictions, state.refined
     n_own = state.regression.sums.shape[2] - 2 * neighbours.shape[1]
-    n_all_contexts, n_lines = len(lines), chances.shape[1]
+    n_all_contexts = len(lines)
     n_experts, n_columns = experts.shape[1], min(n, OWN_MIXERS)
     for t in range(n_rows):
         if decoding and has_run_out(coder, buffer):
@@ -154,7 +155,7 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                 continue
             change = last - X[at(t - 2), k] if t > 1 else 0
             column, errors = state.columns[k], state.errors[k]
-            expected = expected_bucket(column, errors)
+            expected = expected_bucket(column, errors, n_all_contexts < N_CONTEXTS)
             run, run_class = min(column[RUN], 255), 0
             while run > 0:
                 run_class += 1
@@ -239,8 +240,7 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                             node, place, bit = 4 + N_NEAR + N_STEPS + steps, 7 + steps, 1 - bit
                     _ask_for_part(inputs, experts, sign, split, kind >= _DOWN)
                 if place & (LINE - 1) == 0 and place > 0:
-                    for c in range(n_contexts):
-                        lines[c, 1] = (lines[c, 0] + (place >> 4) * 0x9E3779B) & (n_lines - 1)
+                    open_lines(lines, chances, 0, n_contexts, place >> 4)
                 place &= LINE - 1
                 for c in range(n_contexts):
                     chance = np.int64(chances[c, at(lines[c, 1]), at(place)])
@@ -338,8 +338,7 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                         magnitude = low
                         break
                     if depth == 0:
-                        for c in range(n_contexts):
-                            lines[c, 1] = (lines[c, 0] + (bucket + 1) * 0x9E3779B) & (n_lines - 1)
+                        open_lines(lines, chances, 0, n_contexts, bucket + 1)
                     if depth == 2:
                         n_bits = 0
                         while (1 << n_bits) < high - low:

@@ -30,7 +30,8 @@ _AWAY = 1 << 27  # a prediction from the last value, in 1/256, for the centre
 _LEAST_WIDTH = 8  # of an expert's distribution, in 1/256
 _WORD = (1 << 31) - 1
 _N_FAR = 3  # contexts where levels are large, in haste: column, activity, and the place of the prediction
-_FAR = 7  # the first bucket that is asked for where levels are large
+_FAR, _FAR_IN_HASTE = 7, 4  # the first bucket that is asked for where levels are large
+_N_NEAR_LINES = 15  # lines of a context that are near each other, less one
 
 
 @inlined
@@ -77,7 +78,7 @@ def _level_class(level):
 
 
 @compiled
-def expected_bucket(column, errors):
+def expected_bucket(column, errors, hasty):
     """The bucket that is expected to end at the mean magnitude; 0 where levels are small."""
     centre, bucket = column[CENTRE], 0
     if centre == CONSTANT:
@@ -86,7 +87,7 @@ def expected_bucket(column, errors):
     mean = (errors[0, at(judged)] * 179 + errors[1, at(judged)] * 77) * 3 >> 22
     while bucket < N_BUCKETS - 1 and BUCKET_END[bucket] <= mean:
         bucket += 1
-    return bucket if bucket >= _FAR else 0
+    return bucket if bucket >= (_FAR_IN_HASTE if hasty else _FAR) else 0
 
 
 @compiled
@@ -146,7 +147,7 @@ def set_lines(lines, chances, column, k, left, left2, phase, n_changed, n_seen, 
                 lines[8, 0] = _hash(_hash(own, 10000 + phase), min(abs(last), 2))
             else:  # slow columns change after intervals that are alike, as in other columns
                 lines[8, 0] = _hash(15000 + _run_class(column[RUN], 4), _run_class(column[SPAN], 2))
-    _open(lines, chances, 3, n_asked)
+    open_lines(lines, chances, 3, n_asked, 0)
     return n_asked
 
 
@@ -155,13 +156,14 @@ def set_predicted_lines(lines, chances, column, k, part, least, activity, expect
     """The same for the contexts that ask for predictions, and for how much the row has changed so far."""
     lines[1, 0] = _hash(9000 + _size_class(activity), _size_class(column[SIZE]) + 64 * expected)
     lines[2, 0] = _hash(_hash(k + 1, 13000 + part), _size_class(least >> 4) + 64 * expected)
-    _open(lines, chances, 0, 3)
+    open_lines(lines, chances, 0, 3, 0)
 
 
 @inlined
-def _open(lines, chances, first, end):
+def open_lines(lines, chances, first, end, which):
+    """Open a line of these contexts, the first one or another; they are near each other in memory."""
     for c in range(first, end):
-        lines[c, 1] = lines[c, 0] & (chances.shape[1] - 1)
+        lines[c, 1] = (lines[c, 0] & (chances.shape[1] - 1)) ^ (which & _N_NEAR_LINES)
         will_need(chances, c, lines[c, 1])
 
 
