@@ -38,7 +38,7 @@ def read_table(data, n_rows, types):
     apart, n = Apart(source, types), len(types)
     bits = Bits(source.rest())
     coded = apart.read_places(bits, n_rows)
-    given = [(column.scale, column.centre, column.constant, column.neighbours) for column in columns]
+    given = [(column.scale, column.centre, column.constant, column.neighbours, _ends(column)) for column in columns]
     if pace == QUICK:
         X = read_quick(bits, coded, given)
     else:
@@ -60,6 +60,12 @@ def read_table(data, n_rows, types):
     apart.put(out, types)
     met = _met(pace, season, n_neighbours, taps, columns)
     return out, met | {("apart", name) for name in apart.met}
+
+
+def _ends(column):
+    if column.kind == VALUES and column.step == 1 and column.offset == 0 and column.width == 0:
+        return 0, len(column.values) - 1
+    return -LIMIT, LIMIT
 
 
 def _met(pace, season, n_neighbours, taps, columns):
@@ -85,9 +91,11 @@ def _settings(outer, types):
     counts = source.take(n) if n_neighbours else bytes(n)
     neighbours = [[k - 1 - source.varint() for _ in range(counts[k])] for k in range(n)]
     source.end()
-    columns = []
+    columns, lists = [], []
     for k, flag in enumerate(flags):
-        values, listed = read_list(outer, types[k]) if flag & 7 == VALUES else ([], "")
+        values, listed = read_list(outer, types[k], lists) if flag & 7 == VALUES else ([], "")
+        if flag & 7 == VALUES:
+            lists.append(values)
         columns.append(
             Column(flag & 7, bool(flag & 16), *given[k], steps[k], offsets[k], widths[k], scales[k], centres[k],
                    constants[k], neighbours[k], values, listed)
@@ -113,13 +121,16 @@ def read_numbers(source, n):
         return []
     first = source.signed()
     bits = Bits(source.take(source.varint()))
-    coder = TableCoder(bits, [[1]] * n, [(16, LAST, 0, [])], order=2, season=0, n_neighbours=0, n_taps=0, hasty=False)
+    coder = TableCoder(bits, [[1]] * n, [(16, LAST, 0, [], (-LIMIT, LIMIT))], order=2, season=0, n_neighbours=0, n_taps=0, hasty=False)
     return [first + row[0] for row in coder.read()]
 
 
-def read_list(source, kind):
+def read_list(source, kind, earlier):
     """Values in rising order, as bits; and how they were written."""
-    n, how = source.varint(), source.byte()
+    n = source.varint()
+    if n == 0:
+        return earlier[source.varint()], "as before"
+    how = source.byte()
     decimals, single = how & 63, bool(how & 64)
     if not decimals:
         planes = Bytes(source.take(source.varint())).packed().rest()

@@ -1,5 +1,7 @@
 """Lists of the different values of a column, as bytes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from hrpursuit.compression.chunks.grids import DECIMALS, POWERS, Grid, from_float_bits, to_float_bits
@@ -9,6 +11,19 @@ from hrpursuit.compression.kernels.table_state import LIMIT
 from hrpursuit.compression.layout import Cursor, shorter, signed, unpacked, varint
 
 _INNER_SINGLE = 64  # beside the number of decimals plus one
+
+
+def lists_bytes(grids: Sequence[Grid]) -> bytes:
+    """Lists of values of several columns, those that an earlier column has as a reference to it."""
+    out, earlier = [], list[tuple[np.dtype, bytes]]()
+    for grid in grids:
+        one = grid.values.dtype, list_bytes(grid)
+        if one in earlier:
+            out.append(varint(0) + varint(earlier.index(one)))
+        else:
+            out.append(one[1])
+        earlier.append(one)
+    return b"".join(out)
 
 
 def list_bytes(grid: Grid) -> bytes:
@@ -54,10 +69,17 @@ def _planes(values: np.ndarray) -> bytes:
     return changes.astype(changes.dtype.newbyteorder("<")).view(np.uint8).reshape(len(bits), -1).T.tobytes()
 
 
-def read_list(cursor: Cursor, dtype: np.dtype) -> np.ndarray:
-    n, how = cursor.varint(1 << 24), cursor.byte()
+def read_list(cursor: Cursor, dtype: np.dtype, earlier: Sequence[np.ndarray] = ()) -> np.ndarray:
+    """One list; `earlier` are those of the columns before, one of which it may refer to."""
+    n = cursor.varint(1 << 24)
+    if n == 0:
+        place = cursor.varint(1 << 24)
+        if place >= len(earlier) or earlier[place].dtype != dtype:
+            raise DamagedFile("a list of values refers to none before it")
+        return earlier[place]
+    how = cursor.byte()
     inner, single = how & (_INNER_SINGLE - 1), bool(how & _INNER_SINGLE)
-    if n == 0 or inner > len(POWERS) or how > 127:
+    if inner > len(POWERS) or how > 127:
         raise DamagedFile("a list of values is impossible")
     if inner:
         first = cursor.signed(2**53)

@@ -19,7 +19,7 @@ from hrpursuit.compression.chunks.grids import (
     Grid,
     from_float_bits,
 )
-from hrpursuit.compression.chunks.lists import list_bytes, read_list
+from hrpursuit.compression.chunks.lists import lists_bytes, read_list
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
@@ -98,9 +98,8 @@ class TableSettings:
         if self.n_neighbours:
             out.append(bytes(len(column.neighbours) for column in self.columns))
             out += [varint(k - 1 - q) for k, column in enumerate(self.columns) for q in column.neighbours]
-        lists = [list_bytes(grid) for grid in grids if grid.kind == VALUES]
         fields = shorter(b"".join(out))
-        return varint(len(fields)) + fields + b"".join(lists)
+        return varint(len(fields)) + fields + lists_bytes([grid for grid in grids if grid.kind == VALUES])
 
     @classmethod
     def from_cursor(cls, outer: Cursor, dtypes: list[np.dtype]) -> "TableSettings":
@@ -125,10 +124,12 @@ class TableSettings:
         neighbours = [tuple(k - 1 - cursor.varint(k - 1) for _ in range(counts[k])) if k or not counts[k] else (-1,)
                       for k in range(n)]  # fmt: skip
         cursor.end()
-        columns = []
+        columns, lists = [], list[np.ndarray]()
         for k, (flag, dtype) in enumerate(zip(flags, dtypes, strict=True)):
             decimals, factor, first = given[k]
-            values = read_list(outer, dtype) if flag & 7 == VALUES else np.zeros(0)
+            if flag & 7 == VALUES:
+                lists.append(read_list(outer, dtype, lists))
+            values = lists[-1] if flag & 7 == VALUES else np.zeros(0)
             grid = Grid(flag & 7, decimals, factor, first, values, bool(flag & _SINGLE), offsets[k], steps[k])
             columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], neighbours[k]))
             _check(columns[-1], dtype, n_neighbours)
@@ -254,6 +255,13 @@ def _run(
         code_float_bits(coder, buffer, decoding, numbers.bits, numbers.whole, coded, exponents, mantissas, biases)
 
 
+def _ends(column: ColumnSettings) -> tuple[int, int]:
+    """The least and the largest number: ranks are within their list."""
+    if column.grid.kind == VALUES and column.grid.step == 1 and column.grid.offset == 0 and column.width == 0:
+        return 0, len(column.grid.values) - 1
+    return -LIMIT, LIMIT
+
+
 def run_numbers(
     coder: np.ndarray, buffer: np.ndarray, decoding: bool, settings: TableSettings, whole: np.ndarray,
     coded: np.ndarray, count_from: int = -1,
@@ -275,6 +283,7 @@ def run_numbers(
         scales,
         centres,
         constants,
+        np.array([_ends(column) for column in settings.columns], dtype=np.int64).reshape(n, 2),
         whole.size,
         settings.order,
         settings.season,

@@ -53,7 +53,8 @@ _LATE = 1 / 4  # of the rows of a trial that do not count
 _ALIKE = 0.02  # correlation of changes, below which neighbours are not tried
 _NOISE_SCALE = 20  # code of a mean change, from which on long filters may pay
 _NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that they are tried on: they take long to learn
-_CHANGE_BITS = 16  # that a column with settings of its own has to save
+_CHANGE_BITS = 2  # that a column with settings of its own has to save
+_CONSTANT_BITS = 16  # of a drift or a constant
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
@@ -101,14 +102,20 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
 def _try_centres(
     settings: TableSettings, centres: tuple[int, ...], whole: np.ndarray, trial: "_Trial"
 ) -> tuple[TableSettings, np.ndarray]:
-    """For each column the shortest of its centre and these, and the bits of each."""
+    """For each column the shortest of its centre and these, and the bits of each; one centre for all columns where that
+    is shorter, since columns also learn from each other.
+    """
     costs = trial.costs(settings, whole)
+    alike = [(settings, costs)]
     for centre in centres:
         tried = _centred(settings, centre, whole, trial)
         if trial.is_hopeless(settings, tried, whole):
             continue
-        settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
-    return settings, costs
+        alike.append((tried, trial.costs(tried, whole)))
+        settings, costs = _better(settings, costs, *alike[-1], trial)
+    if settings not in [one[0] for one in alike]:
+        alike.append((settings, trial.costs(settings, whole)))
+    return min(alike, key=lambda one: one[1].sum() + (256 * _CONSTANT_BITS * trial.share) * _n_constants(one[0]))
 
 
 def _try_features(
@@ -259,11 +266,17 @@ def _centred(settings: TableSettings, centre: int, whole: np.ndarray, trial: _Tr
     return replace(settings, columns=tuple(columns))
 
 
+def _n_constants(settings: TableSettings) -> int:
+    return sum(column.centre in (DRIFTING, CONSTANT) for column in settings.columns)
+
+
 def _better(
-    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, close: float
+    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, trial: _Trial
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the settings that are shorter."""
-    is_better = tried_costs + _CHANGE_BITS * 256 < (1 - close) * costs
+    constants = [column.centre in (DRIFTING, CONSTANT) for column in tried.columns]
+    sent = 256 * trial.share * np.where(constants, _CHANGE_BITS + _CONSTANT_BITS, _CHANGE_BITS)
+    is_better = tried_costs + sent < (1 - trial.close) * costs
     columns = tuple(b if better else a for a, b, better in zip(settings.columns, tried.columns, is_better, strict=True))
     return replace(settings, columns=columns), np.where(is_better, tried_costs, costs)
 
@@ -286,7 +299,7 @@ def _try_way(
         if best_costs is None:
             best, best_costs = tried, found
         else:
-            best, best_costs = _better(best, best_costs, tried, found, trial.close)
+            best, best_costs = _better(best, best_costs, tried, found, trial)
     assert best_costs is not None
     sent = np.array([_grid_bits(column, way, effort) for column in columns]) * 256 * trial.share
     use = has_way & (best_costs + sent < (1 - 4 * trial.close) * costs)
