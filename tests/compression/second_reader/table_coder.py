@@ -228,7 +228,7 @@ class TableCoder:
         e = {PREDICTED: self.n_predictions, LAST: 0, DRIFTING: 1}[kind]
         mean = (3 * (179 * column.slow[e] + 77 * column.fast[e])) >> 22
         bucket = next((b for b in range(N_BUCKETS) if END[b] > mean), N_BUCKETS - 1)
-        return bucket if bucket >= 7 else 0
+        return bucket if bucket >= (4 if self.hasty else 7) else 0
 
     def _lines(self, t, k, part, least, run, expected):
         column, own = self.columns[k], k + 1
@@ -283,7 +283,7 @@ class TableCoder:
 
     def _open(self, which):
         """Lines of the contexts: the first of each, or another."""
-        self.line = [(base + which * 0x9E3779B) % self.n_lines for base in self.base]
+        self.line = [(base % self.n_lines) ^ (which % 16) for base in self.base]
 
     def _near_level(self, experts, run, centre, least, most):
         if self._mixed(0, 0, min(run, 12), inside(experts, 0)):
@@ -367,7 +367,8 @@ class TableCoder:
             self.weights.setdefault((*which, node), list(self.first_weights))
             for which in (("shared",), ("own", own), ("state", self.state))
         ]
-        mixed = [clip(sum(x * w for x, w in zip(inputs, those, strict=True)) >> 16, -2047, 2047) for those in sets]
+        sums = [sum((x * w) >> 6 for x, w in zip(inputs, those, strict=True)) for those in sets]
+        mixed = [clip(total >> 10, -2047, 2047) for total in sums]
         last, asked = self.columns[self.k].last_weights, self.columns[self.k].asked
         rate = 98 + 41952 // (32 + asked.get(node, 0))
         asked[node] = asked.get(node, 0) + 1
@@ -380,8 +381,9 @@ class TableCoder:
         refined[nearest] += ((65535 * b - refined[nearest]) * 1311) >> 16
         for i in range(3):
             last[i] += ((65536 * b - p) * 131 * mixed[i]) >> 24
-            error = (65536 * b - SQUASH[mixed[i] + 2048]) * rate
-            sets[i][:] = [w + ((x * error + 2**23) >> 24) for w, x in zip(sets[i], inputs, strict=True)]
+            error = ((65536 * b - SQUASH[mixed[i] + 2048]) * rate) >> 8
+            moved = [w + ((x * error + 2**15) >> 16) for w, x in zip(sets[i], inputs, strict=True)]
+            sets[i][:] = [clip(w, 1 - 2**20, 2**20 - 1) for w in moved]
         for one in found:
             one[0] += ((65535 * b - one[0]) * RATE[one[1]]) >> 16
             one[1] = min(one[1] + 1, 250)

@@ -25,7 +25,7 @@ EFFORTS = ("fast", "default", "best")
 _ROWS_TO_CHOOSE_BY = 3000
 _FEWEST_OF_NETWORK = 4  # columns
 _CELLS_TO_COMPARE = 1 << 15  # up to which coding without loss takes no time
-_CELLS_TO_TRY = 1 << 17  # up to which other ways to code are tried on all rows
+_CELLS_TO_TRY = 1 << 15  # up to which other ways to code are tried on all rows
 
 
 class ChunkCoder:

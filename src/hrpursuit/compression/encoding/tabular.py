@@ -38,7 +38,9 @@ _LESS_IN_SEASON = 0.7  # mean change over a season, relative to that over its ha
 _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
 _FEW_CHANGES = 0.05  # different ones, relative to the rows, where low bits are no noise
 _SELDOM = 0.01  # share of values like the one before
-_TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 16}  # that a choice is tried on
+_TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 15}  # that a choice is tried on
+#: One cell in so many is tried first; what is longer there by this factor is not tried on the others.
+_GLANCE, _HOPELESS = 8, 1.03
 _FEWEST_TRIED = 64  # rows
 #: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
 _NEIGHBOURS = {"default": (4,), "best": (3, 8)}
@@ -108,6 +110,8 @@ def _try_centres(
     alike = [(settings, costs)]
     for centre in centres:
         tried = _centred(settings, centre, whole, trial)
+        if trial.is_hopeless(settings, tried, whole):
+            continue
         alike.append((tried, trial.costs(tried, whole)))
         settings, costs = _better(settings, costs, *alike[-1], trial)
     if settings not in [one[0] for one in alike]:
@@ -133,6 +137,8 @@ def _try_features(
     for change in changes:
         tried = replace(settings, **change)
         if n * n_features_of(tried.order, tried.season, tried.n_neighbours) ** 2 > MOST_STATE:
+            continue
+        if trial.is_hopeless(settings, tried, whole, in_all=True):
             continue
         costs = trial.costs(settings, whole) if costs is None else costs
         sent = 256 * 8 * sum(len(column.neighbours) for column in change.get("columns", ()))
@@ -199,6 +205,9 @@ class _Trial:
         self.late = 0 if self.n_rows == len(coded) else int(self.n_rows * late)
         self.close = 0.0 if self.n_rows == len(coded) else close
         self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
+        few = self.n_rows // _GLANCE
+        self._glance = _Trial(coded, few) if few >= _FEWEST_TRIED else None
+        self._seen: tuple[TableSettings, np.ndarray, np.ndarray] | None = None  # at a glance
 
     def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
         """Bits of each column in 1/256."""
@@ -207,6 +216,19 @@ class _Trial:
         return run_numbers(
             new_coder(), nothing, False, settings, as_integers(numbers), as_integers(self.coded), self.late
         )
+
+    def is_hopeless(
+        self, settings: TableSettings, tried: TableSettings, whole: np.ndarray, in_all: bool = False
+    ) -> bool:
+        """Whether on a few rows all columns, or the sum of them, are clearly longer than with the settings so far."""
+        if self._glance is None:
+            return False
+        if self._seen is None or self._seen[0] is not settings or self._seen[1] is not whole:
+            self._seen = settings, whole, self._glance.costs(settings, whole)
+        before, after = self._seen[2], self._glance.costs(tried, whole)
+        if in_all:
+            return bool(after.sum() > _HOPELESS * before.sum())
+        return bool(np.all(after > _HOPELESS * before))
 
 
 def _widths(settings: TableSettings) -> np.ndarray:
