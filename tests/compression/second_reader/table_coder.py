@@ -131,9 +131,10 @@ class TableCoder:
     """Reads numbers row by row, column by column."""
 
     def __init__(self, bits, seen, columns, *, order, season, n_neighbours, n_taps, hasty):
-        """`columns` has scale, centre, constant, neighbours and ends of each."""
+        """`columns` has scale, centre, constant, neighbours, ends of each, and whether levels come again."""
         self.bits, self.seen, self.order, self.season, self.hasty = bits, seen, order, season, hasty
-        self.centres, self.constants, self.near, self.ends = ([column[i] for column in columns] for i in (1, 2, 3, 4))
+        self.centres, self.constants, self.near = ([column[i] for column in columns] for i in (1, 2, 3))
+        self.ends, self.recurs = ([column[i] for column in columns] for i in (4, 5))
         self.n_neighbours = n_neighbours
         n_own = 3 + order + (6 if season else 0)
         self.n_taps, self.n_predictions = n_taps, (7 if n_neighbours else 5) + (n_taps > 0)
@@ -345,13 +346,16 @@ class TableCoder:
         first = search.low
         if search.high - search.low > 1:
             self._open(bucket + 1)
-        for depth in range(2):
+        for depth in range(36 if self.recurs[self.k] else 2):
             if search.high - search.low == 1:
                 break
             upper = depth == 1 and search.low > first
             inputs = search.ask(search.low + ((search.high - search.low) >> 1), True)
-            node = 34 + 4 * depth + min(bucket >> 2, 3)
-            search.tell(self._mixed(node, depth + upper, 48 + min(bucket, 15), inputs))
+            if depth > 1:
+                self._open((search.low * 0x9E3779B1) >> 16)
+            node = 34 + 4 * min(depth, 1) + min(bucket >> 2, 3)
+            place = depth + upper if depth < 2 else min(depth + 1, 15)
+            search.tell(self._mixed(node, place, 48 + min(bucket, 15), inputs))
         magnitude = search.low + self.bits.plain((search.high - search.low - 1).bit_length())
         return -magnitude if search.negative else magnitude
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from hrpursuit.compression.chunks.grids import DECIMALS, POWERS, Grid, from_float_bits, to_float_bits
+from hrpursuit.compression.chunks.grids import DECIMALS, POWERS, Grid, floats_at, places_of_floats
 from hrpursuit.compression.chunks.numbers import pack_numbers, unpack_numbers
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.kernels.table_state import LIMIT
@@ -52,14 +52,8 @@ def decimal_parts(values: np.ndarray, decimals: int, single: bool) -> tuple[np.n
             narrow = values.astype(np.float32)
         if np.array_equal(narrow, values):
             values, near, unit = narrow, near.astype(np.float32), 2
-    left = _ordered_bits(values) - _ordered_bits(near)
+    left = places_of_floats(values) - places_of_floats(near)
     return numbers, left, unit if left.any() else 0
-
-
-def _ordered_bits(values: np.ndarray) -> np.ndarray:
-    """Whole numbers in the order of floats."""
-    bits = to_float_bits(values)
-    return np.where(bits < 0, bits + 1, bits)  # both zeros are 0
 
 
 def _planes(values: np.ndarray) -> bytes:
@@ -94,8 +88,8 @@ def read_list(cursor: Cursor, dtype: np.dtype, earlier: Sequence[np.ndarray] = (
         dtype_of_left = np.dtype(np.float32) if unit == 2 else dtype
         with np.errstate(over="ignore"):
             near = near.astype(dtype_of_left)
-        bits = _ordered_bits(near) + np.clip(left, -LIMIT, LIMIT)
-        return from_float_bits(np.where(bits < 0, bits - 1, bits), dtype_of_left).astype(dtype)
+        places = places_of_floats(near) + np.clip(left, -LIMIT, LIMIT)
+        return floats_at(places, dtype_of_left).astype(dtype)
     size = dtype.itemsize
     planes = unpacked(cursor.take(cursor.varint()), n * size)
     if len(planes) != n * size:

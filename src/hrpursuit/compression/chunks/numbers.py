@@ -15,7 +15,7 @@ _ORDER = 2
 def _run(coder: np.ndarray, buffer: np.ndarray, decoding: bool, X: np.ndarray) -> None:
     n = X.shape[1]
     ends = np.broadcast_to([-LIMIT, LIMIT], (n, 2))
-    state = new_table(np.full(n, 16), np.full(n, LAST), np.zeros(n), ends, X.size, _ORDER, 0, 0)
+    state = new_table(np.full(n, 16), np.full(n, LAST), np.zeros(n), ends, np.zeros(n), X.size, _ORDER, 0, 0)
     code_table(coder, buffer, decoding, X, integers(X.shape, 1), state, integers((n, 0)), _ORDER, 0, -1)
 
 

@@ -15,6 +15,7 @@ from hrpursuit.compression.chunks.grids import (
     MANTISSA,
     MOST_STEP,
     POWERS,
+    SHORT,
     VALUES,
     Grid,
     from_float_bits,
@@ -35,7 +36,7 @@ MOST_ORDER, MOST_SEASON, MOST_NEIGHBOURS, MOST_TAPS = 32, 1 << 16, 16, 64
 MOST_WIDTH = 29  # low bits that are sent as they are
 MOST_STATE = 1 << 24  # entries of the sums of all regressions
 _MOST_SCALE = 120
-_SINGLE, _BOUNDED, _SHIFTED, _LOW_BITS = 16, 32, 64, 128  # beside the kind of a grid
+_RECURS, _SINGLE, _BOUNDED, _SHIFTED, _LOW_BITS = 8, 16, 32, 64, 128  # beside the kind of a grid
 _MOST_SETTINGS = 1 << 26
 
 
@@ -61,6 +62,7 @@ class ColumnSettings:
     scale: int = 0  # code of the typical change
     centre: int = 0
     constant: int = 0  # drift, or constant centre
+    recurs: bool = False  # whether the same levels come again, so that all their bits are learned
     neighbours: tuple[int, ...] = ()  # earlier columns of this part
 
 
@@ -82,6 +84,7 @@ class TableSettings:
         out.append(
             bytes(
                 grid.kind
+                | _RECURS * column.recurs
                 | _SINGLE * grid.single
                 | _BOUNDED * (grid.step != 1)
                 | _SHIFTED * (grid.offset != 0)
@@ -131,16 +134,19 @@ class TableSettings:
                 lists.append(read_list(outer, dtype, lists))
             values = lists[-1] if flag & 7 == VALUES else np.zeros(0)
             grid = Grid(flag & 7, decimals, factor, first, values, bool(flag & _SINGLE), offsets[k], steps[k])
-            columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], neighbours[k]))
+            recurs = bool(flag & _RECURS)
+            columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], recurs, neighbours[k]))
             _check(columns[-1], dtype, n_neighbours)
         return cls(tuple(columns), order, season, n_neighbours, taps, pace)
 
 
 def _check(column: ColumnSettings, dtype: np.dtype, n_neighbours: int) -> None:
     grid = column.grid
-    is_float = dtype.kind == "f"
-    if grid.kind > FLOAT or (grid.kind in (FACTOR, AFFINE, FLOAT) and not is_float) or (grid.single and not is_float):
+    needs_float = grid.kind in (FACTOR, AFFINE, FLOAT, SHORT) or grid.single
+    if grid.kind > SHORT or (needs_float and dtype.kind != "f"):
         raise DamagedFile("a column has an impossible grid")
+    if grid.kind == SHORT and grid.decimals > MANTISSA[dtype.itemsize]:
+        raise DamagedFile("a column has floats without a mantissa")
     if column.width > MOST_WIDTH or column.scale > _MOST_SCALE or column.centre > CONSTANT or grid.step < 1:
         raise DamagedFile("the settings of a column are impossible")
     if len(column.neighbours) > n_neighbours or -1 in column.neighbours:
@@ -148,7 +154,7 @@ def _check(column: ColumnSettings, dtype: np.dtype, n_neighbours: int) -> None:
 
 
 def _parameters(grid: Grid) -> bytes:
-    if grid.kind == DECIMALS:
+    if grid.kind in (DECIMALS, SHORT):
         return bytes([grid.decimals])
     if grid.kind == FLOAT:
         return signed(grid.decimals)
@@ -165,6 +171,8 @@ def _read_parameters(cursor: Cursor, kind: int) -> tuple[int, float, float]:
         return decimals, 1.0, 0.0
     if kind == FLOAT:
         return cursor.signed(1100), 1.0, 0.0
+    if kind == SHORT:
+        return cursor.byte(), 1.0, 0.0
     if kind == VALUES:
         return 0, 1.0, 0.0
     (factor,) = struct.unpack("<d", cursor.take(8))
@@ -284,6 +292,7 @@ def run_numbers(
         centres,
         constants,
         np.array([_ends(column) for column in settings.columns], dtype=np.int64).reshape(n, 2),
+        np.array([column.recurs for column in settings.columns]),
         whole.size,
         settings.order,
         settings.season,

@@ -28,7 +28,6 @@ WEIGHT_BITS = 24  # below the point of a weight
 _WEIGHT = 1 << 28  # a weight
 
 
-
 class Regression(NamedTuple):
     """Sums and weights of all columns. The target of a value stands behind its features, and zeros behind that."""
 

@@ -55,6 +55,7 @@ from hrpursuit.compression.kernels.table_state import (
     N_STEPS,
     OWN_MIXERS,
     PREDICTED,
+    RECURS,
     REPEATS,
     RUN,
     SHARE,
@@ -218,11 +219,13 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                 else:
                     if kind == _INSIDE:
                         split = low + ((high - low) >> 1)
-                        node = 4 + N_NEAR + 2 * N_STEPS + 4 * depth + min(bucket >> 2, 3)
+                        node = 4 + N_NEAR + 2 * N_STEPS + 4 * min(depth, 1) + min(bucket >> 2, 3)
                         refinement = 48 + min(bucket, 15)
                         place = depth
                         if depth == 1 and low > BUCKET_END[at(bucket - 1)]:
                             place = 2
+                        elif depth > 1:
+                            place = min(depth + 1, LINE - 1)
                         bit = 1 if magnitude >= split else 0
                     else:
                         split = BUCKET_END[at(bucket)]
@@ -339,7 +342,9 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                         break
                     if depth == 0:
                         open_lines(lines, chances, 0, n_contexts, bucket + 1)
-                    if depth == 2:
+                    if depth > 1 and column[RECURS]:
+                        open_lines(lines, chances, 0, n_contexts, (low * 0x9E3779B1) >> 16)
+                    elif depth == 2:
                         n_bits = 0
                         while (1 << n_bits) < high - low:
                             n_bits += 1

@@ -47,7 +47,8 @@ FILTERED = 23  # prediction of the long filter
 BITS = 24  # that the column takes, in 1/256, where the encoder asks
 SPAN = 25  # rows without a change before the last change
 LEAST, MOST = 26, 27  # values that the column may have
-VISITS = 28  # bits of each node, so far
+RECURS = 28  # 1 where all bits of a level are learned, since levels come again
+VISITS = 29  # bits of each node, so far
 _N_FIELDS = VISITS + N_NODES
 
 # Rows of `TableState.experts`: where the distribution of each expert lies from the centre of the value, in 1/256, and
@@ -103,6 +104,7 @@ def new_table(
     centres: np.ndarray,
     constants: np.ndarray,
     ends: np.ndarray,
+    recurs: np.ndarray,
     n_cells: int,
     order: int,
     season: int,
@@ -112,7 +114,7 @@ def new_table(
 ) -> TableState:
     """Nothing coded yet; `scales` is the typical change of each column in 1/16, at least 4, `centres` what its centre
     is, `constants` the drift or the constant, and `ends` (columns x 2) the least and the largest number, LIMIT where
-    it is not known. In haste there are fewer experts and contexts.
+    it is not known, `recurs` whether levels come again. In haste there are fewer experts and contexts.
     """
     n = len(scales)
     n_features = n_features_of(order, season, n_neighbours)
@@ -131,7 +133,7 @@ def new_table(
     refined = np.array([[SQUASH[min(128 * j, 4095)] for j in range(_APM_BINS)]], dtype=np.int64)
     n_own = min(n, OWN_MIXERS)
     return TableState(
-        columns=as_integers(_columns(scales, centres, constants, ends)),
+        columns=as_integers(_columns(scales, centres, constants, ends, recurs)),
         errors=as_integers(np.broadcast_to(np.reshape(scales, (n, 1, 1)) << 8, (n, 2, n_predictions + 1))),
         regression=new_regression(n, n_features),
         taps=integers((n, n_taps)),
@@ -147,7 +149,9 @@ def new_table(
     )
 
 
-def _columns(scales: np.ndarray, centres: np.ndarray, constants: np.ndarray, ends: np.ndarray) -> np.ndarray:
+def _columns(
+    scales: np.ndarray, centres: np.ndarray, constants: np.ndarray, ends: np.ndarray, recurs: np.ndarray
+) -> np.ndarray:
     columns = np.zeros((len(scales), _N_FIELDS), np.int64)
     lengths = np.array([int(scale).bit_length() for scale in scales], dtype=np.int64)
     columns[:, MIXER : MIXER + 3] = 21845
@@ -155,4 +159,5 @@ def _columns(scales: np.ndarray, centres: np.ndarray, constants: np.ndarray, end
     columns[:, MANTISSA] = [(1 << (int(e) + 15)) // int(scale) for e, scale in zip(lengths, scales, strict=True)]
     columns[:, SHIFT] = lengths - 1
     columns[:, LEAST : MOST + 1] = ends
+    columns[:, RECURS] = recurs
     return columns

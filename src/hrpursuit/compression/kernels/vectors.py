@@ -45,9 +45,7 @@ class _Lanes:
 
     def call(self, name: str, *values: Any, result: Any = None) -> Any:
         kind = ir.FunctionType(result or self.type, [value.type for value in values])
-        function = cgutils.get_or_insert_function(
-            self.builder.module, kind, f"llvm.{name}.v{self.count}i{self.width}"
-        )
+        function = cgutils.get_or_insert_function(self.builder.module, kind, f"llvm.{name}.v{self.count}i{self.width}")
         return self.builder.call(function, values)
 
     def clipped(self, value: Any, least: Any, most: Any) -> Any:
