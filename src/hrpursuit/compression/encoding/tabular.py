@@ -40,6 +40,7 @@ _SELDOM = 0.01  # share of values like the one before
 _TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 15}  # that a choice is tried on
 #: One cell in so many is tried first; what is longer there by this factor is not tried on the others.
 _GLANCE, _HOPELESS = 8, 1.03
+_FEWEST_AT_A_GLANCE = 256  # rows
 _FEWEST_TRIED = 64  # rows
 #: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
 _NEIGHBOURS = {"default": (4,), "best": (3, 8)}
@@ -109,7 +110,7 @@ def _try_centres(
     alike = [(settings, costs)]
     for centre in centres:
         tried = _centred(settings, centre, whole, trial)
-        if trial.is_hopeless(settings, tried, whole):
+        if trial.is_hopeless(settings, tried, whole, np.ones(whole.shape[1], bool)):
             continue
         alike.append((tried, trial.costs(tried, whole)))
         settings, costs = _better(settings, costs, *alike[-1], trial)
@@ -137,7 +138,7 @@ def _try_features(
         tried = replace(settings, **change)
         if n * n_features_of(tried.order, tried.season, tried.n_neighbours) ** 2 > MOST_STATE:
             continue
-        if trial.is_hopeless(settings, tried, whole, in_all=True):
+        if trial.is_hopeless(settings, tried, whole):
             continue
         costs = trial.costs(settings, whole) if costs is None else costs
         sent = 256 * 8 * sum(len(column.neighbours) for column in change.get("columns", ()))
@@ -203,7 +204,7 @@ class _Trial:
         self.close = 0.0 if self.n_rows == len(coded) else close
         self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
         few = self.n_rows // _GLANCE
-        self._glance = _Trial(coded, few) if few >= _FEWEST_TRIED else None
+        self._glance = _Trial(coded, few) if few >= _FEWEST_AT_A_GLANCE else None
         self._seen: tuple[TableSettings, np.ndarray, np.ndarray] | None = None  # at a glance
 
     def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
@@ -215,17 +216,19 @@ class _Trial:
         )
 
     def is_hopeless(
-        self, settings: TableSettings, tried: TableSettings, whole: np.ndarray, in_all: bool = False
+        self, settings: TableSettings, tried: TableSettings, whole: np.ndarray, of: np.ndarray | None = None
     ) -> bool:
-        """Whether on a few rows all columns, or the sum of them, are clearly longer than with the settings so far."""
+        """Whether on a few rows the sum of all columns, or each of these, is clearly longer than with the settings so
+        far.
+        """
         if self._glance is None:
             return False
         if self._seen is None or self._seen[0] is not settings or self._seen[1] is not whole:
             self._seen = settings, whole, self._glance.costs(settings, whole)
         before, after = self._seen[2], self._glance.costs(tried, whole)
-        if in_all:
+        if of is None:
             return bool(after.sum() > _HOPELESS * before.sum())
-        return bool(np.all(after > _HOPELESS * before))
+        return bool(np.all(after[of] > _HOPELESS * before[of]))
 
 
 def _widths(settings: TableSettings) -> np.ndarray:
@@ -295,6 +298,8 @@ def _try_way(
     best, best_costs = replace(settings, columns=tuple(plain)), None
     for centre in (LAST, PREDICTED) if effort == "default" else (PREDICTED, LAST, CONSTANT):
         tried = _centred(best, centre, other, trial)
+        if best_costs is not None and trial.is_hopeless(best, tried, other, has_way):
+            continue
         found = trial.costs(tried, other)
         if best_costs is None:
             best, best_costs = tried, found
