@@ -36,6 +36,7 @@ _LESS_IN_SEASON = 0.7  # mean change over a season, relative to that over its ha
 #: Noise of more numbers than this is cut to its leading bits; less of it where values seldom repeat, since the low bits
 #: of a value that does would be known.
 _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
+_FEW_CHANGES = 0.05  # different ones, relative to the rows, where low bits are no noise
 _SELDOM = 0.01  # share of values like the one before
 _TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 15}  # that a choice is tried on
 #: One cell in so many is tried first; what is longer there by this factor is not tried on the others.
@@ -182,6 +183,8 @@ def _settings_of(column: TableColumn, way: int, numbers: np.ndarray, effort: str
     repeats = float(np.mean(np.diff(inside) == 0)) if len(inside) > 1 else 1.0
     wide = _WIDE_NOISE[effort] if repeats < _SELDOM else _WIDE
     width = int(np.floor(np.log2(max(noise / wide, 1.0)))) if grid.kind not in (FLOAT, VALUES) else 0
+    if width and len(np.unique(np.diff(inside))) < _FEW_CHANGES * len(inside):
+        width = 0  # changes come again, low bits and all
     width = min(width, MOST_WIDTH)
     reach = max(-int(inside.min()), int(inside.max()))
     while (reach >> width) >= LIMIT // 2:
