@@ -38,7 +38,8 @@ _LESS_IN_SEASON = 0.7  # mean change over a season, relative to that over its ha
 _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
 _FEW_CHANGES = 0.05  # different ones, relative to the rows, where low bits are no noise
 _SELDOM = 0.01  # share of values like the one before
-_TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 15}  # that a choice is tried on
+#: Cells that a choice is tried on: a share of all, but not fewer or more than these.
+_TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 1 << 13), "best": (2 / 5, 1 << 14, 1 << 15)}
 #: One cell in so many is tried first; what is longer there by this factor is not tried on the others.
 _GLANCE, _HOPELESS = 8, 1.03
 _FEWEST_AT_A_GLANCE = 256  # rows
@@ -91,7 +92,9 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
                 chosen = _settings_of(column, 1, whole[:, j], effort)
                 settings = replace(settings, columns=(*settings.columns[:j], chosen, *settings.columns[j + 1 :]))
         return _centred_by_size(columns, settings, whole), whole
-    trial = _Trial(coded, max(_FEWEST_TRIED, _TRIAL_CELLS[effort] // n), _CLOSE[effort])
+    share, fewest, most = _TRIAL_CELLS[effort]
+    n_tried = int(min(max(share * whole.size, fewest), most)) // n
+    trial = _Trial(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort])
     settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
