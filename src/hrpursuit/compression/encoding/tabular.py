@@ -38,9 +38,11 @@ _LESS_IN_SEASON = 0.7  # mean change over a season, relative to that over its ha
 _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
 _FEW_CHANGES = 0.05  # different ones, relative to the rows, where changes come again, low bits and all
 _SELDOM = 0.01  # share of values like the one before
-_TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 15}  # that a choice is tried on
+#: Cells that a choice is tried on: a share of all, but not fewer or more than these.
+_TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 1 << 13), "best": (2 / 5, 1 << 14, 1 << 15)}
 #: One cell in so many is tried first; what is longer there by this factor is not tried on the others.
 _GLANCE, _HOPELESS = 8, 1.03
+_FEWEST_AT_A_GLANCE = 256  # rows
 _FEWEST_TRIED = 64  # rows
 #: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
 _NEIGHBOURS = {"default": (4,), "best": (3, 8)}
@@ -90,7 +92,9 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
                 chosen = _settings_of(column, 1, whole[:, j], effort)
                 settings = replace(settings, columns=(*settings.columns[:j], chosen, *settings.columns[j + 1 :]))
         return _centred_by_size(columns, settings, whole), whole
-    trial = _Trial(coded, max(_FEWEST_TRIED, _TRIAL_CELLS[effort] // n), _CLOSE[effort])
+    share, fewest, most = _TRIAL_CELLS[effort]
+    n_tried = int(min(max(share * whole.size, fewest), most)) // n
+    trial = _Trial(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort])
     settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
@@ -110,7 +114,7 @@ def _try_centres(
     alike = [(settings, costs)]
     for centre in centres:
         tried = _centred(settings, centre, whole, trial)
-        if trial.is_hopeless(settings, tried, whole):
+        if trial.is_hopeless(settings, tried, whole, np.ones(whole.shape[1], bool)):
             continue
         alike.append((tried, trial.costs(tried, whole)))
         settings, costs = _better(settings, costs, *alike[-1], trial)
@@ -138,7 +142,7 @@ def _try_features(
         tried = replace(settings, **change)
         if n * n_features_of(tried.order, tried.season, tried.n_neighbours) ** 2 > MOST_STATE:
             continue
-        if trial.is_hopeless(settings, tried, whole, in_all=True):
+        if trial.is_hopeless(settings, tried, whole):
             continue
         costs = trial.costs(settings, whole) if costs is None else costs
         sent = 256 * 8 * sum(len(column.neighbours) for column in change.get("columns", ()))
@@ -205,7 +209,7 @@ class _Trial:
         self.close = 0.0 if self.n_rows == len(coded) else close
         self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
         few = self.n_rows // _GLANCE
-        self._glance = _Trial(coded, few) if few >= _FEWEST_TRIED else None
+        self._glance = _Trial(coded, few) if few >= _FEWEST_AT_A_GLANCE else None
         self._seen: tuple[TableSettings, np.ndarray, np.ndarray] | None = None  # at a glance
 
     def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
@@ -217,17 +221,19 @@ class _Trial:
         )
 
     def is_hopeless(
-        self, settings: TableSettings, tried: TableSettings, whole: np.ndarray, in_all: bool = False
+        self, settings: TableSettings, tried: TableSettings, whole: np.ndarray, of: np.ndarray | None = None
     ) -> bool:
-        """Whether on a few rows all columns, or the sum of them, are clearly longer than with the settings so far."""
+        """Whether on a few rows the sum of all columns, or each of these, is clearly longer than with the settings so
+        far.
+        """
         if self._glance is None:
             return False
         if self._seen is None or self._seen[0] is not settings or self._seen[1] is not whole:
             self._seen = settings, whole, self._glance.costs(settings, whole)
         before, after = self._seen[2], self._glance.costs(tried, whole)
-        if in_all:
+        if of is None:
             return bool(after.sum() > _HOPELESS * before.sum())
-        return bool(np.all(after > _HOPELESS * before))
+        return bool(np.all(after[of] > _HOPELESS * before[of]))
 
 
 def _widths(settings: TableSettings) -> np.ndarray:
@@ -297,6 +303,8 @@ def _try_way(
     best, best_costs = replace(settings, columns=tuple(plain)), None
     for centre in (LAST, PREDICTED) if effort == "default" else (PREDICTED, LAST, CONSTANT):
         tried = _centred(best, centre, other, trial)
+        if best_costs is not None and trial.is_hopeless(best, tried, other, has_way):
+            continue
         found = trial.costs(tried, other)
         if best_costs is None:
             best, best_costs = tried, found
