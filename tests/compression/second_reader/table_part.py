@@ -39,7 +39,10 @@ def read_table(data, n_rows, types):
     apart, n = Apart(source, types), len(types)
     bits = Bits(source.rest())
     coded = apart.read_places(bits, n_rows)
-    given = [(column.scale, column.centre, column.constant, column.neighbours, _ends(column), column.recurs) for column in columns]
+    given = [
+        (column.scale, column.centre, column.constant, column.neighbours, _ends(column), column.recurs)
+        for column in columns
+    ]
     if pace == QUICK:
         X = read_quick(bits, coded, given)
     else:
@@ -73,7 +76,12 @@ def _met(pace, season, n_neighbours, taps, columns):
     met = {("pace", pace), ("has season", season > 0), ("has neighbours", n_neighbours > 0), ("has filter", taps > 0)}
     for column in columns:
         met |= {("grid", column.kind), ("centre", column.centre), ("single", column.single)}
-        met |= {("step", column.step > 1), ("offset", column.offset != 0), ("width", column.width > 0), ("recurs", column.recurs)}
+        met |= {
+            ("step", column.step > 1),
+            ("offset", column.offset != 0),
+            ("width", column.width > 0),
+            ("recurs", column.recurs),
+        }
         met |= {("list", column.listed)} if column.kind == VALUES else set()
     return met
 
@@ -122,7 +130,16 @@ def read_numbers(source, n):
         return []
     first = source.signed()
     bits = Bits(source.take(source.varint()))
-    coder = TableCoder(bits, [[1]] * n, [(16, LAST, 0, [], (-LIMIT, LIMIT), False)], order=2, season=0, n_neighbours=0, n_taps=0, hasty=False)
+    coder = TableCoder(
+        bits,
+        [[1]] * n,
+        [(16, LAST, 0, [], (-LIMIT, LIMIT), False)],
+        order=2,
+        season=0,
+        n_neighbours=0,
+        n_taps=0,
+        hasty=False,
+    )
     return [first + row[0] for row in coder.read()]
 
 
