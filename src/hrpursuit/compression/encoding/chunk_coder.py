@@ -159,8 +159,8 @@ class ChunkCoder:
         return self._finish(OpenChunk(columns, self._groups, self.target, self._limits))
 
     def _as_table(self, columns: list[np.ndarray], bounds: np.ndarray, effort: str | None = None) -> bytes:
-        """By the coder of tables, with the effort that was asked for or another. Columns without a grid, and those that do not come back as they should, are kept as
-        they are; and all of them, if that is shorter.
+        """By the coder of tables, with the effort that was asked for or another. Columns without a grid, and those that
+        do not come back as they should, are kept as they are; and all of them, if that is shorter.
         """
         effort = effort or self.effort
         taken = [
