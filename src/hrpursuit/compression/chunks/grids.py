@@ -1,7 +1,7 @@
 """Grids: how the values of a column are whole numbers, and how they come back.
 
-A whole number k stands for k / 10^d, k * factor, first + k * factor, the k-th of a list of values, the leading part of a
-float whose other bits follow, or the k-th float from zero among those whose last bits are zero. Bounds on errors are
+A whole number k stands for k / 10^d, k * factor, first + k * factor, the k-th of a list of values, the leading part of
+a float whose other bits follow, or the k-th float from zero among those whose last bits are zero. Bounds on errors are
 steps of more than one between the numbers that are coded: k = offset + step * coded. This is the only place where the
 decoder of tables has floats.
 """

@@ -62,8 +62,8 @@ class ColumnSettings:
     scale: int = 0  # code of the typical change
     centre: int = 0
     constant: int = 0  # drift, or constant centre
-    recurs: bool = False  # whether the same levels come again, so that all their bits are learned
     neighbours: tuple[int, ...] = ()  # earlier columns of this part
+    recurs: bool = False  # whether the same levels come again, so that all their bits are learned
 
 
 @dataclass(frozen=True)
@@ -135,7 +135,7 @@ class TableSettings:
             values = lists[-1] if flag & 7 == VALUES else np.zeros(0)
             grid = Grid(flag & 7, decimals, factor, first, values, bool(flag & _SINGLE), offsets[k], steps[k])
             recurs = bool(flag & _RECURS)
-            columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], recurs, neighbours[k]))
+            columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], neighbours[k], recurs))
             _check(columns[-1], dtype, n_neighbours)
         return cls(tuple(columns), order, season, n_neighbours, taps, pace)
 
