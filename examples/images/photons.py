@@ -31,6 +31,8 @@ figure, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 for axis, (name, picture) in zip(axes, pictures.items(), strict=True):
     axis.imshow(picture, cmap="gray", vmin=0, vmax=PHOTONS)
     axis.set_axis_off()
-    quality = peak_signal_noise_ratio(image, picture, data_range=PHOTONS)
-    axis.set_title(name if picture is image else f"{name}\n{quality:.1f} dB")
+    if picture is image:
+        axis.set_title(name)
+    else:
+        axis.set_title(f"{name}\n{peak_signal_noise_ratio(image, picture, data_range=PHOTONS):.1f} dB")
 plt.show()
