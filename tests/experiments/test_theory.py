@@ -298,18 +298,19 @@ def test_experiment_gathers_its_parts():
     assert [verdict.agrees for verdict in findings.verdicts] == [True, True, True]
 
 
-class TestOptima:
-    CONFIG = {"n_features": 4, "theta": 0.3, "n_starts": 30, "seed": 0}
+OPTIMA = {"n_features": 4, "theta": 0.3, "n_starts": 30, "seed": 0}
 
+
+class TestOptima:
     def test_unit_vectors_are_the_optimum_and_climbs_reach_them(self):
-        found = optima.run(**self.CONFIG)
+        found = optima.run(**OPTIMA)
         assert found["atoms"] < 1e-12
         assert found["largest"] == pytest.approx(1, abs=1e-12)
         assert found["at_atom"] > 0.9
         assert 0.5 < found["others"] < 1
 
     def test_the_sentence_follows_the_numbers(self):
-        row = self.CONFIG | optima.run(**self.CONFIG)
+        row = OPTIMA | optima.run(**OPTIMA)
         assert optima.conclude(pd.DataFrame([row]), Settings()).verdicts[0].agrees
         for better in ({"largest": 1.001}, {"others": 1.0}):
             assert not optima.conclude(pd.DataFrame([row | better]), Settings()).verdicts[0].agrees

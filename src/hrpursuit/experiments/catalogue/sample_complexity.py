@@ -107,8 +107,8 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
         Verdict(
             None,
             "Stage Two of the paper's scheme is here as in the published code of this figure, with the step "
-            "that starts at 1 and shrinks where the objective does not fall (on the sphere at every step), not 0.1 times 0.8^t as "
-            "the text has it for all experiments; Stage One makes 100 iterations at the most.",
+            "that starts at 1 and shrinks where the objective does not fall (on the sphere at every step), not 0.1 "
+            "times 0.8^t as the text has it for all experiments; Stage One makes 100 iterations at the most.",
         ),
     ]
 

@@ -258,6 +258,6 @@ def _sentences(means: pd.DataFrame, published: pd.DataFrame) -> list[Verdict]:
 
 EXPERIMENT = Experiment(
     "sensor-table", "Compression of the sensor readings", "Table: performance of different methods for compressing",
-    plan, run, conclude, needs_readings=True, compares=True, given=path_of, 
+    plan, run, conclude, needs_readings=True, compares=True, given=path_of,
     quirks=tuple(sorted({quirk for habits in OF_METHOD.values() for quirk in habits})),
 )  # fmt: skip

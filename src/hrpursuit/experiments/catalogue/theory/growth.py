@@ -98,7 +98,8 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
         verdicts.append(
             Verdict(
                 bool(rises and falls),
-                f"Growth, {name.replace('-', ' ')}: {what} goes as N^{powers['N']:.2f} and theta^{powers['theta']:.2f}; "
+                f"Growth, {name.replace('-', ' ')}: {what} goes as N^{powers['N']:.2f} and "
+                f"theta^{powers['theta']:.2f}; "
                 f"the paper's bound: N^{of_n:g} and theta^{of_theta:g}, up to logarithms (slack {SLACK:g}).",
             )
         )

@@ -40,7 +40,7 @@ def run(n_features: int, theta: float, n_samples: int, n_points: int, seed: int)
 
 
 def ratios(D: Array, G: Array) -> Array:
-    """tau / (1 - tau g_n / d_n) for each entry n of each row d, tau = -1 / (d . G), g the Riemannian gradient."""
+    """Tau / (1 - tau g_n / d_n) for each entry n of each row d, tau = -1 / (d . G), g the Riemannian gradient."""
     along = np.sum(D * G, axis=1, keepdims=True)
     tau = -1 / along
     return tau / (1 - tau * (G - along * D) / D)
@@ -72,8 +72,8 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
         Verdict(
             None,
             f"Lemma on steps, entries below {NOT_SMALL:g}: the ratio is at least 1 for {most.held_small.min():.1%} or "
-            "more. For an entry near zero no number of samples is enough, which the statement does not say and the proof, "
-            "where delta is proportional to |d_n|, does.",
+            "more. For an entry near zero no number of samples is enough, which the statement does not say and the "
+            "proof, where delta is proportional to |d_n|, does.",
         ),
     ]
     return Findings(tables=[table], verdicts=verdicts)
