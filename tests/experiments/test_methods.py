@@ -97,14 +97,17 @@ class TestAsPublished:
     def test_the_transpose_of_the_transform_is_no_inverse(self):
         plain, transposed = (self.learned("translearn", quirks) for quirks in ([GRADIENT], [GRADIENT, TRANSPOSE]))
         assert_allclose(np.linalg.norm(transposed.components, axis=1), 1)
-        errors = [np.linalg.norm(self.X - learned.decoded(8)) for learned in (plain, transposed)]
-        assert errors[0] < 1e-6 * np.linalg.norm(self.X)  # with all codes the inverse gives the samples back
-        assert errors[1] > 1e-2 * np.linalg.norm(self.X)
+        errors = [np.linalg.norm(self.X - learned.decoded(2)) for learned in (plain, transposed)]
+        assert errors[1] > 1.05 * errors[0]
 
     def test_rounding_leaves_the_complement(self):
-        W = self.learned("logcosh-rtr", [ROUNDING]).components
+        X = np.random.default_rng(0).laplace(size=(60, 8)) @ np.diag(
+            np.geomspace(1, 0.05, 8)
+        )  # samples that are not sparse; those that are round exactly
+        rng = np.random.default_rng(1)
+        W = learn("logcosh-rtr", X, 2, rng, [ROUNDING], truth=X, lambda1=0.1, for_readings=True).components
         assert_allclose(np.linalg.norm(W, axis=1), 1)
-        assert 1e-6 < np.abs(W @ W.T - np.eye(8)).max() < 0.2
+        assert 1e-4 < np.abs(W @ W.T - np.eye(8)).max() < 0.2
 
     def test_runs_of_l1_rgd_end_where_the_truth_says_so(self):
         W = self.learned("l1-rgd", of_method("l1-rgd")).components

@@ -111,14 +111,13 @@ def _spams(X: Array, lambda1: float, rng: np.random.Generator) -> Learned:
 def _transform_learning(X: Array, n_nonzero: int, quirks: Collection[str], rng: np.random.Generator) -> Learned:
     settings: dict[str, Any] = {"log_det": 0.5, "frobenius": 0.25, "step_size": 1e-4, "max_inner": 60, "max_iter": 1000}
     if GRADIENT in quirks:
-        W = plain_gradient(X, np.eye(X.shape[1]), n_nonzero=n_nonzero, **settings)
+        W, S = plain_gradient(X, np.eye(X.shape[1]), n_nonzero=n_nonzero, **settings)
     else:
         start = random_orthogonal(X.shape[1], rng)
         W = transform_learning(ArrayRows(X), start, n_nonzero=n_nonzero, tol=1e-5, **settings).components
-    if TRANSPOSE in quirks:
-        W = normalize_rows(W)
-        return by_codes(X, W.T, W)
-    return by_codes(X, W.T, np.linalg.inv(W).T)
+        S = codes_block(X, W.T, n_nonzero)
+    decoder = normalize_rows(W) if TRANSPOSE in quirks else np.linalg.inv(W).T
+    return Learned(decoder, lambda k: S @ decoder)
 
 
 def plain_gradient(
@@ -131,9 +130,10 @@ def plain_gradient(
     step_size: float,
     max_inner: int,
     max_iter: int,
-) -> Array:
-    """The transform after steps of fixed size along the gradient."""
+) -> tuple[Array, Array]:
+    """The transform after steps of fixed size along the gradient, and the codes that the last steps were for."""
     G = gram(ArrayRows(X))
+    S = codes_block(X, W.T, n_nonzero)
     for _ in range(max_iter):
         before, S = W, codes_block(X, W.T, n_nonzero)
         cost = TransformCost(G, S.T @ X, float(np.vdot(S, S)), log_det, frobenius)
@@ -144,7 +144,7 @@ def plain_gradient(
             W = W - step_size * gradient
         if np.linalg.norm(W - before) <= 1e-10 * np.linalg.norm(W):  # what is left changes no digit of a table
             break
-    return W
+    return W, S
 
 
 def _logcosh(X: Array, rng: np.random.Generator) -> Learned:
