@@ -72,9 +72,8 @@ def conclude(
     title: str,
 ) -> Findings:
     """The table with the paper's seconds beside ours, and a picture; `by` is the column that varies."""
-    cells_of = records.groupby(["method", by])[["seconds", "error"]]
-    means = cells_of.mean()
-    means["median_error"] = cells_of.error.median()
+    means = records.groupby(["method", by])[["seconds", "error"]].mean()
+    means["median_error"] = records.groupby(["method", by]).error.median()
     values = [cell[0] if by == "n_features" else cell[1] for cell in cells]
     names = [name for name in METHODS if name in means.index]
     what = "atoms" if by == "n_features" else "samples"

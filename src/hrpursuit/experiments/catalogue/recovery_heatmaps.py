@@ -49,7 +49,7 @@ def plan(settings: Settings) -> list[Config]:
         n_trials = (1 if is_slow else 10) if settings.is_quick else 50
         own, published = (sorted({*shared, *of_method(name, asked)}) for asked in (settings.quirks, None))
         for quirks in [own, published] if published != own else [own]:
-            for n_samples in samples[:: 2 if settings.is_quick and quirks == published else 1]:
+            for n_samples in samples[:: 2 if settings.is_quick and quirks != own else 1]:
                 for sparsity in SPARSITIES:
                     for trial in range(n_trials):
                         configs.append(

@@ -223,7 +223,8 @@ def _beside_paper(own: pd.DataFrame, name: str) -> Verdict:
         text = f"{label}, as published: within {largest:.2f} percentage points of the paper's row (asked: {close:g})."
         return Verdict(True, f"{text} {why}".strip())
     signed = ", ".join(f"{difference:+.2f}" for difference in differences)
-    within = int(((cells["min"] <= PAPER[name]) & (np.array(PAPER[name]) <= cells["max"])).sum())
+    theirs = np.array(PAPER[name])
+    within = int(((cells["min"] <= theirs) & (theirs <= cells["max"])).sum())
     text = (
         f"{label}, as published: the mean over {own.start.nunique()} starts is off the paper's row by {signed} "
         f"percentage points (asked: {close:g}); {within} of its {len(T0)} figures lie between the least and the "
@@ -244,8 +245,8 @@ def _sentences(means: pd.DataFrame, published: pd.DataFrame) -> list[Verdict]:
     best = means.loc["published"].error_percent.unstack().reindex(columns=T0)
     better = [METHODS[str(n)].label for n in best.index if n != OURS and (best.loc[n] < best.loc[PROPOSED]).any()]
     superior = (
-        f"Superior error of the two-stage scheme: as published {', '.join(ahead) or 'no method'} has a smaller mean error at some T0; as they should be, "
-        f"{', '.join(better) or 'none'} have at some."
+        f"Superior error of the two-stage scheme: as published {', '.join(ahead) or 'no method'} has a smaller mean "
+        f"error at some T0; as they should be, {', '.join(better) or 'none'} have at some."
     )
     fast = (
         f"Fastest: {METHODS['l3-s1'].label} takes {seconds['l3-s1']:.3f} s and the proposed scheme "
