@@ -33,16 +33,15 @@ extensions = [
     "api_pages",
     "benchmark_pages",
     "command_pages",
-    "mathml",
 ]
-exclude_patterns = ["generated", "extensions", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json"]
+exclude_patterns = ["extensions", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json"]
 nitpicky = True
 smartquotes = False  # it makes a dash of the two hyphens of an option
 nitpick_ignore = [("py:obj", "verdict_"), ("py:obj", "n_decoded")]  # properties: documented where they are listed
 default_role = "code"
 language = "en"
 
-myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist", "dollarmath"]
+myst_enable_extensions = ["attrs_inline", "colon_fence", "deflist"]
 myst_heading_anchors = 4
 autodoc_typehints = "none"
 autodoc_class_signature = "mixed"
@@ -97,4 +96,3 @@ html_theme_options = {
     "pygments_dark_style": "monokai",
 }
 html_context = {"default_mode": "auto"}
-html_math_renderer = "mathml"

@@ -121,7 +121,7 @@ def test_no_page_is_wider_than_the_screen(width, pages, browser):
         view.goto(path.as_uri())
         found = view.evaluate("""() => Math.max(document.documentElement.scrollWidth,
             ...[...document.querySelectorAll("article p, article img, article h1")]
-                .filter(thing => !thing.closest("table, pre, .math-block"))
+                .filter(thing => !thing.closest("table, pre"))
                 .map(thing => Math.floor(thing.getBoundingClientRect().right)))""")
         if found > width:
             wide[path.relative_to(SITE).as_posix()] = found

@@ -215,22 +215,6 @@ def test_values_are_not_published_among_the_messages():
     assert sum("cannot be part of a topic" in line for line in said(controller)) == 1
 
 
-def test_a_controller_with_the_wrong_key_asks_less_and_less(monkeypatch):
-    now = [1000.0]
-    monkeypatch.setattr("hrpursuit.live.controller.time.monotonic", lambda: now[0])
-    controller = Controller(ControllerSettings("hrp/plant", key=b"not the key of the gateway"), NOWHERE)
-    encoder = LiveEncoder(["a"], lossless=True, keyframe_every=10, key=b"the key of the gateway")
-
-    async def scenario():
-        for number in range(3600):
-            controller._handle("hrp/plant", encoder.encode([float(number)], number * SECOND), False)
-            now[0] += 1
-
-    asyncio.run(scenario())
-    assert controller.figures.get("keyframe_requests_total") < 70
-    assert any("need the same --key-file" in line for line in said(controller))
-
-
 def test_a_controller_says_what_it_rebuilds(caplog):
     controller = Controller(ControllerSettings("hrp/plant"), NOWHERE)
     encoder = LiveEncoder(["a", "b"], lossless=True, keyframe_every=2)

@@ -151,7 +151,7 @@ class Gateway(Role):
         )
         self._waiting: deque[SlotRow] = deque()
         self._archive = Archive(settings.archive, self.happenings, settings.key) if settings.archive else None
-        self._asked = -_BETWEEN_REQUESTS
+        self._asked, self._is_asked = -_BETWEEN_REQUESTS, False  # when a keyframe was sent on request; one is due
         self._stopping = False  # slots that wait for a fuller message are sent then
         self._last_time = -(2**63)
         self._link = Link(
@@ -263,12 +263,18 @@ class Gateway(Role):
         self.happenings.repeat("late", f"{text}; give a longer --wait{hint}")
 
     def _requested(self) -> None:
-        now = time.monotonic()
-        if self.encoder is not None and now - self._asked >= _BETWEEN_REQUESTS:
-            self._asked = now
-            self.encoder.request_keyframe()
+        if self.encoder is not None:
+            self._is_asked = True
             self.figures.count("keyframe_requests_total")
             self.happenings.repeat("asked", "a keyframe was asked for", most=_MOST_LINES, level=logging.INFO)
+            self._answer()
+
+    def _answer(self) -> None:
+        """Make the next message a keyframe if one was asked for, and the last such one was a while ago."""
+        now = time.monotonic()
+        if self._is_asked and self.encoder is not None and now - self._asked >= _BETWEEN_REQUESTS:
+            self._asked, self._is_asked = now, False
+            self.encoder.request_keyframe()
 
     def _take(self, rows: list[SlotRow]) -> None:
         for kind, words in _WORDS.items():
@@ -292,6 +298,7 @@ class Gateway(Role):
             self._link.wake()
 
     def _next_message(self) -> Outgoing | None:
+        self._answer()
         start = time.perf_counter()
         message = self._encoded()
         if message is None:
