@@ -80,10 +80,10 @@ INSIDE = {
         ["demo"],
     ],
     "experiments": [
-        ["experiment", "machine", "peers", "published", "quirks", "style"],
-        ["cache", "errors", "photographs", "readings", "registry", "synthetic", "workers"],
+        ["experiment", "machine", "peers", "population", "quirks", "style"],
+        ["as_published", "cache", "errors", "photographs", "published", "readings", "registry", "synthetic", "workers"],
         ["methods", "patch_denoisers", "runner"],
-        ["comparison", "denoisers", "output", "timing"],
+        ["comparison", "denoisers", "output", "timing", "trials"],
         ["catalogue", "report"],
     ],
     "reports": [
@@ -99,7 +99,7 @@ INSIDE = {
         ["demo_readings", "images"],
         ["options"],
         ["data"],
-        ["compare", "compress", "decode", "decompress", "demo", "denoise", "encode", "fit", "inspect", "live",
+        ["airly", "compare", "compress", "decode", "decompress", "demo", "denoise", "encode", "fit", "inspect", "live",
          "report_page", "reproduce", "verify"],
         ["main"],
     ],
