@@ -13,11 +13,10 @@ from numpy.typing import ArrayLike, NDArray
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.team import in_order
 from hrpursuit.images.channels import across_channels
-from hrpursuit.images.grouped import denoise_in_groups
+from hrpursuit.images.grouped import denoise_in_two_steps, denoise_progressively
 from hrpursuit.images.noise import sigma_of
 from hrpursuit.images.options import check_patch_size, check_run, check_sigma, is_number, seed_from
 from hrpursuit.images.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
-from hrpursuit.images.plain import denoise_patches
 from hrpursuit.images.poisson import Anscombe
 from hrpursuit.images.stack import LARGEST_PATCH, SMALLEST_PATCH, check_images, spread, store
 from hrpursuit.images.tiles import Blend, Tile, tiles
@@ -192,7 +191,7 @@ def _prepare(
         unit = 0.0
     offset = middle - half_range if mode == "paper" else middle
     blend = Blend(len(pixels), pixels.shape[2])
-    denoiser: Denoiser = denoise_in_groups if mode == "best" else denoise_patches
+    denoiser: Denoiser = denoise_progressively if mode == "best" else denoise_in_two_steps
     task = _Task(pixels, out, anscombe, offset, unit, denoiser, patch_size, seed, blend)
     if mode == "paper" and unit > 0:
         dictionaries = [learn_as_the_paper(patches, seed) for patches in _sampled_patches(task)]
@@ -243,9 +242,9 @@ def _compile(mode: str) -> None:
     """Run the kernels of a mode once on next to nothing; later processes read them from the disk."""
     planes = np.random.default_rng(0).standard_normal((1, 24, 24)).astype(np.float32)
     if mode == "best":
-        denoise_in_groups(planes, 1.0, 8, 0)
+        denoise_progressively(planes, 1.0, 8, 0)
     else:
-        denoise_patches(planes, 1.0, 8, 0)
+        denoise_in_two_steps(planes, 1.0, 8, 0)
 
 
 def _check_noise(mode: Any, noise: Any, gain: Any) -> None:
