@@ -16,7 +16,7 @@ def halved(planes: Planes) -> Planes:
 
 
 def merged(fine: Planes, coarse: Planes) -> Planes:
-    """Planes whose lowest quarter of frequencies is the mean of two scales; above it, borders of the coarse one tell."""
+    """The lowest quarter of the frequencies of each axis is the mean of both scales, the others are of the fine one."""
     both, low = (dctn(planes, axes=_AXES, norm="ortho") for planes in (fine, coarse))
     height, width = (n // 2 for n in coarse.shape[1:])
     both[:, :height, :width] += low[:, :height, :width]
