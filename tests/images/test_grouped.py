@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.images.grouped import denoise_in_two_steps, denoise_progressively
+from hrpursuit.images.grouped import denoise_in_few_steps, denoise_progressively
 from hrpursuit.images.grouped.dictionaries import dictionaries_of_classes, haar
 from hrpursuit.images.grouped.filters import filter_groups
 from hrpursuit.images.grouped.pilot import threshold_single_patches
@@ -205,7 +205,7 @@ def test_groups_are_better_than_single_patches_and_six_steps_than_two():
     clean = edges(96, 96) / 10
     noisy = (clean + picture(96, 96)).astype(np.float32)
     single = threshold_single_patches(noisy, 8, 0)
-    two, six = (denoise(noisy[None], 1.0, 8, 0)[0] for denoise in (denoise_in_two_steps, denoise_progressively))
+    two, six = (denoise(noisy[None], 1.0, 8, 0)[0] for denoise in (denoise_in_few_steps, denoise_progressively))
     assert np.std(two - clean) < 0.85 * np.std(single - clean)
     assert np.std(six - clean) < 0.95 * np.std(two - clean)
 
@@ -216,7 +216,7 @@ def test_groups_are_better_than_single_patches_and_six_steps_than_two():
 )
 def test_any_size(shape, size):
     noise = picture(*shape)
-    for denoise in (denoise_in_two_steps, denoise_progressively):
+    for denoise in (denoise_in_few_steps, denoise_progressively):
         result = denoise(noise[None], 1.0, size, 0)[0]
         assert result.shape == shape
         assert np.isfinite(result).all()
@@ -228,6 +228,6 @@ def test_wide_ranges(scale):
     """Beyond single precision in the systems: steep edges stay where they are, and noise in flat parts goes."""
     clean = np.where(np.add.outer(np.arange(64), 2 * np.arange(64)) < 90, 0, scale).astype(np.float32)
     noisy = clean + picture(64, 64)
-    for denoise in (denoise_in_two_steps, denoise_progressively):
+    for denoise in (denoise_in_few_steps, denoise_progressively):
         error = denoise(noisy[None], 1.0, 8, 0)[0] - clean
         assert np.std(error) < max(0.75, 2e-7 * scale)
