@@ -61,10 +61,9 @@ INSIDE = {
     ],
     "images": [
         ["channels", "options", "patches", "poisson", "stack", "tiles"],
-        ["learning", "masked_groups", "noise", "paper", "patch_hrp"],
-        ["directions", "filling"],
-        ["plain"],
-        ["grouped"],
+        ["directions", "learning", "masked_groups", "noise", "paper", "patch_hrp"],
+        ["matching"],
+        ["filling", "grouped"],
         ["denoise"],
         ["inpainting"],
     ],
