@@ -1,7 +1,7 @@
 """Coder of general tables: column by column in each row, whole numbers by experts, contexts and mixing.
 
-A number is coded as its difference from a centre, in bits: see 'Mixing coder' in docs/format.md. Predictions are experts
-for these bits, contexts have counted chances, and mixers weigh the log odds of all (logistic mixing as in PAQ and zpaq).
+A number is coded as its difference from a centre, in bits: see 'Mixing coder', docs/format.md. Predictions are experts
+for these bits, contexts have counted chances, and mixers weigh their log odds (logistic mixing as in PAQ and zpaq).
 """
 
 import numpy as np
