@@ -1,13 +1,7 @@
 """Coder of general tables: column by column in each row, whole numbers by experts, contexts and mixing.
 
-Each column has several predictions of its next value: its last value, that plus a drift, a straight line, regressions
-on its own past and on columns before it, and where it is asked for a long filter (normalised least mean squares). A
-value is coded as its difference from a centre, its level, in bits. Where small levels are expected these are: is it
-zero, its sign, then one bit for each bucket of magnitudes whether it lies there (two buckets per octave), then its
-place in the bucket. Where large levels are expected, the sign comes first, and buckets are asked for from the one that
-is expected. Every prediction is an expert for these bits, through a logistic distribution around it; contexts have
-counted chances of their own; three mixers, chosen by column and by state, weigh the log odds of all, and a last one
-weighs the three (logistic mixing as in PAQ and zpaq).
+A number is coded as its difference from a centre, in bits: see 'Mixing coder', docs/format.md. Predictions are experts
+for these bits, contexts have counted chances, and mixers weigh their log odds (logistic mixing as in PAQ and zpaq).
 """
 
 import numpy as np
