@@ -16,6 +16,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from hrpursuit import HRP, MisspecifiedWarning
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.experiments.machine import machine, versions
+from hrpursuit.experiments.readings import read
 
 threadpool_limits(1)  # one thread each, so that ratios mean something
 warnings.simplefilter("ignore", ConvergenceWarning)
@@ -58,7 +59,7 @@ def october() -> np.ndarray | None:
     if not path.exists():
         print(f"readings: {path} is absent (set HRPURSUIT_DATA to its folder); skipped")
         return None
-    return np.genfromtxt(path, delimiter=",", skip_header=1)[:, 1:]
+    return read(path).values
 
 
 def row_means_in_gaps(X: np.ndarray) -> np.ndarray:

@@ -12,9 +12,10 @@ from hrpursuit.core.tangent import STAGE_TWO
 from hrpursuit.experiments.catalogue import convergence
 from hrpursuit.experiments.errors import atom_error, recovery_error
 from hrpursuit.experiments.experiment import Settings
-from hrpursuit.experiments.published import GROUP, MANIFOLDS, SPHERE, adaptive_stage_two, bernoulli_gaussian
-from hrpursuit.experiments.quirks import MATCHING
+from hrpursuit.experiments.published import GROUP, MANIFOLDS, SPHERE, adaptive_stage_two
+from hrpursuit.experiments.quirks import MATCHING, SHRINK
 from hrpursuit.experiments.style import figure_style
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows
 
@@ -44,7 +45,7 @@ def test_atom_error_is_the_distance_to_the_nearest_atom(rng):
 @pytest.mark.parametrize("where", MANIFOLDS)
 def test_accepted_steps_fall_and_stay_in_the_tangent_space(where, rng):
     truth = random_orthogonal(8, rng)
-    rows = ArrayRows(bernoulli_gaussian(3000, truth, 0.2, rng))
+    rows = ArrayRows(bernoulli_gaussian(3000, 8, 0.2, rng, truth))
     make, shrink = MANIFOLDS[where]
     manifold = make()
     start = random_orthogonal(8, rng)[: 8 if where == GROUP else 1]
@@ -61,6 +62,19 @@ def test_accepted_steps_fall_and_stay_in_the_tangent_space(where, rng):
     assert error(manifold.project(seen[-1][0]), truth) < 0.05 * error(R, truth)
 
 
+def test_a_step_that_always_shrinks_is_shorter(rng):
+    """The published rule on the sphere."""
+    X = bernoulli_gaussian(3000, 8, 0.2, rng)
+    make, shrink = MANIFOLDS[SPHERE]
+    R = gpm(ArrayRows(X), np.eye(8)[:1] + 0.2 * rng.standard_normal((1, 8)), manifold=make()).components
+    steps = {}
+    for always in (False, True):
+        points = [R, *(W for W, _ in adaptive_stage_two(ArrayRows(X), R, make(), shrink, always=always))]
+        steps[always] = np.linalg.norm(np.diff(points, axis=0), axis=(1, 2))
+    assert steps[True][-1] < 0.1 * steps[False][-1]
+    assert len(steps[True]) <= len(steps[False]) == 50
+
+
 def test_stage_two_ends_where_nothing_lowers_the_objective():
     rows = ArrayRows(np.eye(3))
     make, shrink = MANIFOLDS[GROUP]
@@ -69,7 +83,7 @@ def test_stage_two_ends_where_nothing_lowers_the_objective():
 
 def test_samples_made_in_blocks_are_sparse_in_their_dictionary(rng):
     W = random_orthogonal(7, rng)
-    X = bernoulli_gaussian(20_000, W, 0.3, rng)
+    X = bernoulli_gaussian(20_000, 7, 0.3, rng, W)
     codes = X @ W.T
     used = np.abs(codes) > 1e-12
     assert used.mean() == pytest.approx(0.3, abs=0.01)
@@ -87,7 +101,11 @@ def records():
 
 def test_a_trial_gives_the_error_of_every_iterate(records):
     assert set(records["where"]) == {GROUP, SPHERE}
-    for _, curve in records[records.stage != convergence.DEFAULT].groupby(["where", "trial"]):
+    shrinks = records.quirks.map(lambda quirks: SHRINK in quirks)
+    assert set(records["where"][shrinks]) == {SPHERE}
+    for _, curve in (
+        records[records.stage != convergence.DEFAULT].assign(shrinks=shrinks).groupby(["where", "shrinks", "trial"])
+    ):
         assert list(curve.iteration) == list(range(len(curve)))
         one, two = (curve[curve.stage == stage] for stage in (STAGE_ONE, STAGE_TWO))
         assert len(one) == 31
@@ -110,12 +128,12 @@ def test_figure_and_verdicts_follow_the_records(records):
     assert axes[0].get_ylabel()
     assert all(axis.get_xlabel() and axis.get_yscale() == "log" for axis in axes)
     assert axes[0].get_ylim() == axes[1].get_ylim()
-    assert [verdict.agrees for verdict in findings.verdicts] == [True, True]
+    assert [verdict.agrees for verdict in findings.verdicts] == [True, True, None]
     spoilt = records.copy()
     spoilt.loc[spoilt.stage == STAGE_TWO, "error"] = 0.5
     spoilt.loc[spoilt.stage == convergence.DEFAULT, "error"] = 0.6
     with figure_style():
-        assert [verdict.agrees for verdict in convergence.conclude(spoilt, QUICK).verdicts] == [False, False]
+        assert [verdict.agrees for verdict in convergence.conclude(spoilt, QUICK).verdicts] == [False, False, None]
 
 
 def test_paper_scale_is_the_papers():

@@ -4,11 +4,24 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
+from hrpursuit.baselines.atom_update import SparseCodes, replace_atoms
 from hrpursuit.core.coding import codes_block
 from hrpursuit.datasets import make_sparse_coded
+from hrpursuit.experiments.as_published import dense, learn
 from hrpursuit.experiments.errors import recovery_error
-from hrpursuit.experiments.methods import METHODS, fit_until_true, installed, missing, warm_up
-from hrpursuit.experiments.quirks import MATCHING, NOISE
+from hrpursuit.experiments.methods import METHODS, installed, missing, warm_up
+from hrpursuit.experiments.quirks import (
+    GRADIENT,
+    MATCHING,
+    NOISE,
+    OF_METHOD,
+    ONE_START,
+    ROUNDING,
+    STALE,
+    TRANSPOSE,
+    TRUTH,
+    of_method,
+)
 from hrpursuit.experiments.readings import FILE, FILLS, find_readings, read, refill
 from hrpursuit.experiments.synthetic import draw, told
 from hrpursuit.metrics import dictionary_error, masked_rmse
@@ -33,7 +46,7 @@ class TestMethods:
         assert (transform.max_inner_iter, transform.max_iter) == (60, 1000)
         assert METHODS["logcosh-rtr"].make(None, 0).mu == 0.01
         l1_rgd = METHODS["l1-rgd"].estimator(None, 0, for_readings=True)
-        assert (l1_rgd.recovery, l1_rgd.step_size) == ("deflation", 0.3)
+        assert (l1_rgd.recovery, l1_rgd.step_size) == ("deflation", 1.0)  # chosen on no readings
         assert METHODS["proposed"].make(None, 0).scheme == "paper"
 
     def test_a_package_that_is_missing_is_named_with_its_extra(self, monkeypatch):
@@ -41,11 +54,78 @@ class TestMethods:
         assert "spams" not in installed()
         assert 'pip install "hrpursuit[peers]"' in missing()
 
-    def test_the_truth_as_a_judge_takes_the_best_of_several_starts(self):
-        X, truth = draw(150, 12, 0.3, seed=0, trial=0)
-        plain = METHODS["l1-rgd"].estimator(None, 5).fit(X)
-        judged = fit_until_true("l1-rgd", None, 5, X, truth)
-        assert dictionary_error(judged.components_, truth) <= dictionary_error(plain.components_, truth)
+
+class TestAsPublished:
+    X, W = draw(400, 8, 0.2, seed=0, trial=0)
+
+    def learned(self, name, quirks, **more):
+        options = {"truth": self.W, "lambda1": 0.15, "for_readings": False} | more
+        return learn(name, self.X, 2, np.random.default_rng(0), quirks, **options)
+
+    @pytest.mark.parametrize("name", [name for name in OF_METHOD if name in installed()])
+    def test_each_learns_with_all_of_its_quirks(self, name):
+        learned = self.learned(name, of_method(name))
+        assert learned.components.shape == (8, 8)
+        assert recovery_error(learned.components, self.W, [MATCHING]) < 0.5
+        assert learned.decoded(2).shape == self.X.shape
+
+    def test_ksvd_decodes_with_the_codes_of_before_its_last_replacement(self, monkeypatch):
+        """Without the last replacement of atoms the same codes fit."""
+        rng = np.random.default_rng(1)
+        X = np.abs(rng.standard_normal((200, 1))) * (1 + 0.02 * rng.standard_normal((200, 12)))  # atoms are much alike
+        X *= 1 + 0.1 * np.sin(np.arange(200))[:, None] * np.linspace(0, 1, 12)
+        options = {"truth": X, "lambda1": 0.1, "for_readings": True}
+        stale = learn("ksvd", X, 3, np.random.default_rng(0), [STALE], **options).decoded(3)
+        counted = []
+
+        def all_but_the_last(*given):
+            counted.append(1)
+            return replace_atoms(*given) if len(counted) < 10 else 0
+
+        monkeypatch.setattr("hrpursuit.experiments.as_published.replace_atoms", all_but_the_last)
+        fitting = learn("ksvd", X, 3, np.random.default_rng(0), [STALE], **options).decoded(3)
+        assert len(counted) == 10
+        assert np.linalg.norm(X - stale) > 1.5 * np.linalg.norm(X - fitting)
+
+    def test_dense_codes_are_those_of_each_sample(self):
+        codes = SparseCodes(
+            np.array([[2, 0], [1, 9]], np.int32), np.array([[5.0, 6.0], [7.0, 8.0]]), np.array([2, 1], np.int32),
+            np.zeros(2),
+        )  # fmt: skip
+        assert_array_equal(dense(codes, 3), [[6, 0, 5], [0, 7, 0]])
+
+    def test_the_transpose_of_the_transform_is_no_inverse(self):
+        plain, transposed = (self.learned("translearn", quirks) for quirks in ([GRADIENT], [GRADIENT, TRANSPOSE]))
+        assert_allclose(np.linalg.norm(transposed.components, axis=1), 1)
+        errors = [np.linalg.norm(self.X - learned.decoded(2)) for learned in (plain, transposed)]
+        assert errors[1] > 1.05 * errors[0]
+
+    def test_rounding_leaves_the_complement(self):
+        X = np.random.default_rng(0).laplace(size=(60, 8)) @ np.diag(
+            np.geomspace(1, 0.05, 8)
+        )  # samples that are not sparse; those that are round exactly
+        rng = np.random.default_rng(1)
+        W = learn("logcosh-rtr", X, 2, rng, [ROUNDING], truth=X, lambda1=0.1, for_readings=True).components
+        assert_allclose(np.linalg.norm(W, axis=1), 1)
+        assert 1e-4 < np.abs(W @ W.T - np.eye(8)).max() < 0.2
+
+    def test_runs_of_l1_rgd_end_where_the_truth_says_so(self):
+        W = self.learned("l1-rgd", of_method("l1-rgd")).components
+        found = W.any(axis=1)
+        cosines = np.abs(np.sum(W * self.W, axis=1))[found]
+        assert found.any()
+        assert (cosines >= 0.99).all()
+        assert cosines.max() < 1 - 1e-9  # not a step further
+
+    def test_one_start_stops_near_the_truth_or_goes_on(self):
+        for quirks in ([ONE_START], [ONE_START, TRUTH]):
+            W = self.learned("l1-rgd", quirks, for_readings=True).components
+            assert_allclose(W @ W.T, np.eye(8), atol=1e-10)
+            assert recovery_error(W, self.W) < 0.3
+
+    def test_a_method_without_quirks_is_refused(self):
+        with pytest.raises(ValueError, match="has no quirks"):
+            self.learned("proposed", [])
 
 
 class TestErrors:
@@ -117,7 +197,15 @@ class TestReadings:
         (tmp_path / FILE).write_text("hour,a,b\n0,1,\n1,2,3\n2,4,5\n")
         assert find_readings(None) == (tmp_path / FILE, "")
         assert find_readings(tmp_path / FILE) == (tmp_path / FILE, "")
-        assert_array_equal(read(tmp_path / FILE), [[1, np.nan], [2, 3], [4, 5]])
+        assert_array_equal(read(tmp_path / FILE).values, [[1, np.nan], [2, 3], [4, 5]])
+        assert read(tmp_path / FILE).when == ""
+
+    def test_times_in_the_file_say_when_it_was(self, tmp_path):
+        text = "UTC time,3,140\n2017-10-01T00:00:00,1,\n2017-10-01T01:00:00,2,3\n2017-10-01T02:00:00,4,5\n"
+        (tmp_path / "x.csv").write_text(text)
+        readings = read(tmp_path / "x.csv")
+        assert_array_equal(readings.values, [[1, np.nan], [2, 3], [4, 5]])
+        assert readings.when == "from 2017-10-01T00:00:00 to 2017-10-01T02:00:00"
 
     def test_a_file_of_another_kind_is_refused(self, tmp_path):
         for text, said in (

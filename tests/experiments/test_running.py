@@ -12,7 +12,7 @@ from textwrap import dedent
 import pandas as pd
 import pytest
 
-from hrpursuit.experiments.cache import TrialCache, code_version
+from hrpursuit.experiments.cache import TrialCache, code_version, depends_on
 from hrpursuit.experiments.experiment import Experiment, Findings, Settings
 from hrpursuit.experiments.runner import run_trials
 from hrpursuit.experiments.workers import Workers
@@ -132,6 +132,42 @@ class TestCache:
         name = "hrpursuit.experiments.catalogue.lp_balls"
         assert code_version(name) == code_version(name)
         assert code_version(name) != code_version("hrpursuit.experiments.catalogue.missing_data")
+
+    def test_version_is_of_the_modules_that_a_trial_imports(self):
+        """Those of others too, and those inside of functions; not the codec, and nothing that draws."""
+        found = depends_on("hrpursuit.experiments.trials.recovery")
+        for name in ("baselines.ksvd", "core.search", "schemes.exact", "estimators.hrp", "experiments.as_published"):
+            assert f"hrpursuit.{name}" in found
+        rooms = {name.split(".")[1] for name in found}
+        assert not rooms & {"compression", "images", "live", "reports", "cli", "plots"}
+        assert "hrpursuit.experiments.style" not in found
+        assert "hrpursuit.images.denoise" in depends_on("hrpursuit.experiments.catalogue.denoising")
+
+    def test_version_follows_what_is_imported_relatively_and_inside_of_functions(self, tmp_path, monkeypatch):
+        package = tmp_path / "hrpursuit"
+        for name, text in {
+            "a/__init__.py": "",
+            "a/one.py": "def run():\n    from . import two\n    from hrpursuit.b import f\n",
+            "a/two.py": "from ..c import g\n",
+            "b.py": "def f(): needed('spams', 'x')\n",
+            "c.py": "def g(): pass\n",
+            "d.py": "",
+        }.items():
+            (package / name).parent.mkdir(parents=True, exist_ok=True)
+            (package / name).write_text(text)
+        monkeypatch.setattr("hrpursuit.experiments.cache._PACKAGE", package)
+        assert depends_on("hrpursuit.a.one") == {f"hrpursuit.{name}" for name in ("a", "a.one", "a.two", "b", "c")}
+
+        def version():
+            code_version.cache_clear()
+            return code_version("hrpursuit.a.one")
+
+        before = version()
+        (package / "d.py").write_text("changed = 1\n")
+        assert version() == before
+        (package / "c.py").write_text("def g(): return 1\n")
+        assert version() != before
+        code_version.cache_clear()
 
     def test_configurations_that_differ_have_other_names(self, tmp_path):
         cache = TrialCache(tmp_path, "e", "v")

@@ -9,15 +9,18 @@ from threadpoolctl import threadpool_limits
 from hrpursuit.core.manifolds import polar as polar_factor
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.core.sphere import in_good_subset, random_on_sphere
+from hrpursuit.experiments import population
 from hrpursuit.experiments.catalogue import theory
 from hrpursuit.experiments.catalogue.theory import (
     concentration,
     gradient_inequality,
+    growth,
     iterates,
     moments,
+    optima,
     polar,
-    population,
     stationary,
+    step_ratio,
     tangent,
     theorem_1,
     theorem_2,
@@ -25,7 +28,6 @@ from hrpursuit.experiments.catalogue.theory import (
 )
 from hrpursuit.experiments.catalogue.theory.points import (
     THETA,
-    bernoulli_gaussian,
     gradient,
     nearest_atoms,
     on_sphere,
@@ -34,6 +36,7 @@ from hrpursuit.experiments.catalogue.theory.points import (
 )
 from hrpursuit.experiments.experiment import Settings
 from hrpursuit.experiments.registry import find
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 
 QUICK, PAPER = Settings(), Settings("paper")
 
@@ -293,3 +296,64 @@ def test_experiment_gathers_its_parts():
     assert list(findings.figures) == ["stationary"]
     assert len(findings.tables) == 1
     assert [verdict.agrees for verdict in findings.verdicts] == [True, True, True]
+
+
+OPTIMA = {"n_features": 4, "theta": 0.3, "n_starts": 30, "seed": 0}
+
+
+class TestOptima:
+    def test_unit_vectors_are_the_optimum_and_climbs_reach_them(self):
+        found = optima.run(**OPTIMA)
+        assert found["atoms"] < 1e-12
+        assert found["largest"] == pytest.approx(1, abs=1e-12)
+        assert found["at_atom"] > 0.9
+        assert 0.5 < found["others"] < 1
+
+    def test_the_sentence_follows_the_numbers(self):
+        row = OPTIMA | optima.run(**OPTIMA)
+        assert optima.conclude(pd.DataFrame([row]), Settings()).verdicts[0].agrees
+        for better in ({"largest": 1.001}, {"others": 1.0}):
+            assert not optima.conclude(pd.DataFrame([row | better]), Settings()).verdicts[0].agrees
+
+
+class TestStepRatio:
+    def test_is_what_the_lemma_simplifies_it_to(self, rng):
+        """-d_n over the n-th entry of the gradient."""
+        D = random_on_sphere(5, 6, rng)
+        G = population.population_gradient(D, 0.1)
+        assert_allclose(step_ratio.ratios(D, G), -D / G, rtol=1e-10)
+
+    def test_holds_within_the_range_of_theta_and_not_far_outside(self):
+        shared = {"n_features": 12, "n_samples": 40_000, "n_points": 30, "seed": 0}
+        rows = [shared | {"theta": theta} | step_ratio.run(theta=theta, **shared) for theta in (0.1, 0.9)]
+        assert rows[0]["population"] > 2
+        assert rows[0]["held"] > 0.9
+        assert rows[1]["population"] < 1
+        inside = step_ratio.conclude(pd.DataFrame([rows[0] | {"held": 1.0}, rows[1]]), Settings()).verdicts[0]
+        assert inside.agrees
+        assert not step_ratio.conclude(pd.DataFrame([rows[0] | {"held": 0.5}, rows[1]]), Settings()).verdicts[0].agrees
+
+
+class TestGrowth:
+    def records(self, of_n, of_theta):
+        rows = []
+        for config in growth.plan(Settings()):
+            measured = config["n_features"] ** of_n * config["theta"] ** of_theta
+            rows.append(config | {"measured": measured})
+        return pd.DataFrame(rows)
+
+    def test_powers_are_found_and_bounds_are_upper_bounds(self):
+        def words(records):
+            return [verdict.word for verdict in growth.conclude(records, Settings()).verdicts]
+
+        assert words(self.records(0.5, 0.4)) == ["agrees"] * 4
+        assert words(self.records(1.5, 0.4)) == ["differs", "agrees", "differs", "agrees"]
+        assert words(self.records(0.5, -2.5)) == ["agrees", "differs", "differs", "agrees"]
+        table = growth.conclude(self.records(1.5, 0.4), Settings()).tables[0]
+        assert table.rows[0][2] == "1.50"
+        assert table.rows[0][4] == "0.40"
+
+    def test_fewest_samples_are_fewer_near_an_atom(self, rng):
+        X = bernoulli_gaussian(4096, 12, 0.1, rng)
+        near, anywhere = (growth.fewest(X, name, np.random.default_rng(0)) for name in ("theorem-2", "theorem-3"))
+        assert 12 < near <= anywhere

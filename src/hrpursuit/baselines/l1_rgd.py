@@ -41,7 +41,6 @@ class L1RGD(SquareBaseline):
     step_size : float, default=1
         Step t is `step_size / sqrt(t)` times the subgradient of the l1 norm per sample. This is in the unit of X: the
         default is the reference's, where nonzero codes are standard Gaussian; scale X to entries of about that size.
-        Strongly correlated features want smaller steps, such as 0.3 for sensor readings divided by the largest.
     max_iter : int, default=2000
         Most iterations of each run.
     tol : float, default=5e-3

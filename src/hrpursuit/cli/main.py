@@ -31,6 +31,7 @@ COMMANDS = {
     "live": ("live", "Send readings live over MQTT: gateway, controller, demo."),
     "denoise": ("denoise", "Remove noise from images."),
     "compare": ("compare", "Fit every installed method to your data."),
+    "airly": ("airly", "Take the readings of one quantity out of a file of the Airly network."),
     "reproduce": ("reproduce", "Compute the figures and tables of the paper."),
 }
 

@@ -1,5 +1,6 @@
 """Results of trials on disk, each under a name made of its configuration, with the version of the code that made it."""
 
+import ast
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
@@ -15,24 +16,76 @@ from hrpursuit.experiments.machine import PACKAGES, versions
 from hrpursuit.files import replaced_when_done
 
 _PACKAGE = Path(__file__).parents[1]
-_MACHINERY = ("cache", "machine", "comparison", "output", "registry", "report", "runner", "style", "workers")
-_NOT_COMPUTING = ("cli", "plots.py", "versions.py", "progress.py", "experiments")
+#: Modules that a trial's module imports, but that change no number: what they import does not count either.
+_NOT_COMPUTING = ("hrpursuit", "hrpursuit.plots", "hrpursuit.progress", "hrpursuit.versions",
+                  "hrpursuit.experiments.style", "hrpursuit.experiments.experiment")  # fmt: skip
+#: Packages by the name that they are imported by.
+_IMPORTED_AS = {"sklearn": "scikit-learn", "skimage": "scikit-image", "pywt": "PyWavelets", "spams": "spams-bin"}
 
 
 @cache
 def code_version(module: str) -> str:
-    """Digest of what a trial of this module may use: the sources that compute, those that the experiments share, the
-    module (or folder) itself, and the versions of other packages.
+    """Digest of what a trial of this module depends on: its source, those of the modules of hrpursuit that it imports,
+    directly or by others, also inside of functions, and the versions of the packages that any of them imports.
     """
-    own = Path(str(import_module(module).__file__))
-    paths = [path for path in _PACKAGE.rglob("*.py") if path.relative_to(_PACKAGE).parts[0] not in _NOT_COMPUTING]
-    paths += [path for path in (_PACKAGE / "experiments").glob("*.py") if path.stem not in _MACHINERY]
-    paths += own.parent.rglob("*.py") if own.stem == "__init__" else [own]
-    digest = hashlib.sha256(versions(*PACKAGES).encode())
-    for path in sorted(paths):
-        digest.update((path.relative_to(_PACKAGE).as_posix() if _PACKAGE in path.parents else path.name).encode())
-        digest.update(path.read_bytes())
+    sources, packages = _closure(module)
+    digest = hashlib.sha256(versions(*sorted(packages)).encode())
+    for name, path in sorted(sources.items()):
+        digest.update(name.encode() + path.read_bytes())
     return digest.hexdigest()[:16]
+
+
+def depends_on(module: str) -> set[str]:
+    """Names of the modules that the digest of this one is made of."""
+    return set(_closure(module)[0])
+
+
+def _closure(module: str) -> tuple[dict[str, Path], set[str]]:
+    sources: dict[str, Path] = {}
+    packages: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        path = _source(name)
+        if name in sources or name in _NOT_COMPUTING or path is None:
+            continue
+        sources[name] = path
+        waiting += [".".join(name.split(".")[:n]) for n in range(1, name.count(".") + 1)]  # rooms that it is in
+        for found in _imports(path, name):
+            root = found.partition(".")[0]
+            if root == _PACKAGE.name:
+                waiting.append(found)
+            elif _IMPORTED_AS.get(root, root) in PACKAGES:
+                packages.add(_IMPORTED_AS.get(root, root))
+    return sources, packages
+
+
+def _source(name: str) -> Path | None:
+    """File of a module; None for what is no module of ours, such as a function that is imported from one."""
+    root, _, inner = name.partition(".")
+    if root != _PACKAGE.name:
+        return Path(str(import_module(name).__file__))  # a trial of a user's own
+    place = _PACKAGE.joinpath(*inner.split(".")) if inner else _PACKAGE
+    return next((path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file()), None)
+
+
+@cache
+def _imports(path: Path, name: str) -> frozenset[str]:
+    """What a file imports, by names that may be modules or their contents; optional packages as `needed` has them."""
+    found: set[str] = set()
+    package = name.split(".") if path.name == "__init__.py" else name.split(".")[:-1]
+    for node in ast.walk(ast.parse(path.read_bytes())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            base = ".".join([*package[: len(package) + 1 - node.level], *filter(None, [node.module])])
+            base = base if node.level else str(node.module)
+            found |= {base, *(f"{base}.{alias.name}" for alias in node.names)}
+        elif isinstance(node, ast.Call) and node.args and isinstance(node.args[0], ast.Constant):
+            called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            if called in ("needed", "import_module") and isinstance(node.args[0].value, str):
+                found.add(node.args[0].value)
+    return frozenset(found)
 
 
 def plain(value: Any) -> Any:

@@ -2,8 +2,6 @@
 
 from collections.abc import Callable, Iterator
 
-import numpy as np
-
 from hrpursuit.core.evaluate import value_and_grad
 from hrpursuit.core.manifolds import OrthogonalGroup, Sphere
 from hrpursuit.core.objectives import L1Norm
@@ -17,17 +15,20 @@ _SMALLEST_STEP = 1e-12  # nothing below it can lower the objective by more than 
 
 
 def adaptive_stage_two(
-    rows: Rows, R: Array, manifold: Manifold, shrink: float, n_accepted: int = N_ACCEPTED
+    rows: Rows, R: Array, manifold: Manifold, shrink: float, n_accepted: int = N_ACCEPTED, *, always: bool = False
 ) -> Iterator[tuple[Array, float]]:
     """Stage Two in the tangent space at R, with a step size that starts at 1.
 
     A step is accepted if it lowers the l1 norm of the codes; if not, the step size is multiplied by `shrink` for good.
+    With `always` it is multiplied before every step as well.
     Yields each accepted point, still in the tangent space, with its l1 norm per row.
     """
     n_samples = rows.n_samples or 1
     W, tau, n_done = R, 1.0, 0
     value, G = value_and_grad(rows, W, L1Norm())
     while n_done < n_accepted and tau > _SMALLEST_STEP:
+        if always:
+            tau *= shrink
         W_next = W - tau * manifold.tangent(R, G / n_samples)
         value_next, G_next = value_and_grad(rows, W_next, L1Norm())
         if value_next < value:
@@ -36,13 +37,3 @@ def adaptive_stage_two(
             yield W, value / n_samples
         else:
             tau *= shrink
-
-
-def bernoulli_gaussian(n_samples: int, W: Array, theta: float, rng: np.random.Generator) -> Array:
-    """Samples of the dictionary W, made in blocks: no array but the samples is large."""
-    X = np.empty((n_samples, len(W)))
-    for start in range(0, n_samples, 8192):
-        shape = (min(8192, n_samples - start), len(W))
-        codes = rng.standard_normal(shape) * (rng.random(shape) < theta)
-        np.matmul(codes, W, out=X[start : start + shape[0]])
-    return X

@@ -4,11 +4,13 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
 
 from hrpursuit.core.coding import codes_block
+from hrpursuit.core.masked import fill_with_row_means
 from hrpursuit.core.procrustes import hard_threshold_procrustes
 from hrpursuit.experiments.experiment import Config, Settings
 from hrpursuit.rows import ArrayRows
@@ -26,7 +28,10 @@ def find_readings(given: Path | None) -> tuple[Path | None, str]:
         return path, ""
     folder = os.environ.get(VARIABLE)
     if folder is None:
-        return None, f"needs the sensor readings: give --data FILE, or set {VARIABLE} to the folder that has {FILE}."
+        return None, (
+            f"needs the sensor readings (`hrpursuit airly --help` says how to get them): give --data FILE, or set "
+            f"{VARIABLE} to the folder that has {FILE}."
+        )
     path = Path(folder) / FILE if Path(folder).is_dir() else Path(folder)
     if not path.is_file():
         return None, f"needs the sensor readings: {VARIABLE} says {folder}, but there is no file {path}."
@@ -44,22 +49,51 @@ def path_of(settings: Settings) -> Config:
     return {"path": str(settings.readings)}
 
 
-def read(path: str | Path) -> np.ndarray:
-    """Hours x sensors; NaN where a sensor did not report. The first column is the hour."""
+@dataclass(frozen=True)
+class Readings:
+    """A table of readings.
+
+    Attributes
+    ----------
+    values : array of shape (n_hours, n_sensors)
+        NaN where a sensor did not report.
+    first, last : str or None
+        What the first column says of the first and the last hour, where it is no number.
+    """
+
+    values: np.ndarray
+    first: str | None = None
+    last: str | None = None
+
+    @property
+    def when(self) -> str:
+        """The time that the table covers, as far as it says so."""
+        return "" if self.first is None else f"from {self.first} to {self.last}"
+
+
+def read(path: str | Path) -> Readings:
+    """Hours x sensors. The first column is the hour, as a number or as a time."""
     expected = f"{path}: expected a CSV file with a line of names, then a line per hour: the hour, a number per sensor"
-    with Path(path).open(encoding="utf-8", errors="replace") as file:
-        names = file.readline().rstrip("\n").split(",")
-    if all(_is_number(name) for name in names):
+    lines = Path(path).read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    if not lines or all(_is_number(name) for name in lines[0].split(",")):
         raise ValueError(f"{expected}; got no line of names.")
+    rows = [line.split(",", 1) for line in lines[1:] if line.strip()]
+    hours = [row[0].strip().strip('"') for row in rows]
     try:
-        table = np.genfromtxt(path, delimiter=",", skip_header=1, encoding="utf-8", ndmin=2)
+        table = np.genfromtxt(
+            [row[1] if len(row) == 2 else "" for row in rows], delimiter=",", encoding="utf-8", ndmin=2
+        )  # fmt: skip
     except ValueError as error:
         raise ValueError(f"{expected}; got lines of different lengths, or no table at all.") from error
-    if table.shape[1] < 3 or len(table) < table.shape[1]:
-        raise ValueError(f"{expected}, at least two sensors and as many hours as sensors; got shape {table.shape}.")
-    if np.isnan(table[:, 0]).any() or not np.isfinite(np.nanmax(table[:, 1:], initial=-np.inf)):
+    if table.shape[1] < 2 or len(table) < table.shape[1] + 1:
+        shape = (len(table), table.shape[1] + 1)
+        raise ValueError(f"{expected}, at least two sensors and as many hours as sensors; got shape {shape}.")
+    are_times = [_is_time(hour) for hour in hours]
+    if not (all(are_times) or all(_is_number(hour) for hour in hours)):
+        raise ValueError(f"{expected}; got something else than numbers or times as hours.")
+    if not np.isfinite(np.nanmax(table, initial=-np.inf)):
         raise ValueError(f"{expected}; got something else than numbers, or no reading at all.")
-    return table[:, 1:]
+    return Readings(table, hours[0], hours[-1]) if all(are_times) else Readings(table)
 
 
 def _is_number(text: str) -> bool:
@@ -68,6 +102,14 @@ def _is_number(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return False
+    return not _is_number(text)
 
 
 def _published(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -80,9 +122,7 @@ def _published(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _written(X: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Each gap the mean of the sensors that report at that hour."""
-    observed = ~np.isnan(X)
-    mean = np.where(observed, X, 0).sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
-    return np.where(observed, X, mean[:, None])
+    return fill_with_row_means(X)
 
 
 def refill(

@@ -4,6 +4,7 @@ from collections.abc import Collection
 
 import numpy as np
 
+from hrpursuit.core.protocols import Array
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.experiments.quirks import NOISE
 
@@ -25,6 +26,18 @@ def draw(
         deviation = float(np.sqrt(np.mean(X**2))) * 10 ** (-snr_db / 20)
         X = X + (deviation**2 if NOISE in quirks else deviation) * state.standard_normal(X.shape)
     return X, components
+
+
+def bernoulli_gaussian(
+    n_samples: int, n_features: int, theta: float, rng: np.random.Generator, W: Array | None = None
+) -> Array:
+    """Samples of the dictionary W, made in blocks so that no array but the samples is large; without W the codes."""
+    X = np.empty((n_samples, n_features))
+    for start in range(0, n_samples, 8192):
+        shape = (min(8192, n_samples - start), n_features)
+        codes = rng.standard_normal(shape) * (rng.random(shape) < theta)
+        X[start : start + shape[0]] = codes if W is None else codes @ W
+    return X
 
 
 def fit_seed(seed: int, trial: int) -> int:

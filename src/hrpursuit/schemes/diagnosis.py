@@ -42,7 +42,7 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
 
 
 def _orthonormal(encoder: Array, X: Array) -> Array:
-    """Rows of the encoding matrix made orthonormal one after the other, from the weakest atom on: its row has to be free
+    """Rows of the encoding matrix made orthonormal one after the other, from the weakest atom on: its row must be free
     of the strong atoms to the last digit, whereas their rows may have anything in its direction.
     """
     order = np.argsort(np.linalg.norm(X @ encoder.T, axis=0))

@@ -34,7 +34,7 @@ def test_a_long_filter_predicts_a_tone_in_noise():
     t = np.arange(6000)
     values = np.rint(4096 * (np.sin(t / 7) + rng.normal(0, 0.3, len(t)))).astype(int)
     one = np.zeros(1, np.int64)
-    state = new_table(one + 16, one, one, np.array([[-LIMIT, LIMIT]]), 6000, 2, 0, 0, n_taps=32)
+    state = new_table(one + 16, one, one, np.array([[-LIMIT, LIMIT]]), one, 6000, 2, 0, 0, n_taps=32)
     parts = state.columns[0], state.taps[0], state.past[0]
     errors = []
     for value in values.tolist():

@@ -25,6 +25,7 @@ from hrpursuit.compression.kernels.table_context import (
     set_predictions,
 )
 from hrpursuit.compression.kernels.table_features import learn_filter, scaled, set_features
+from hrpursuit.compression.kernels.table_learning import learn_errors, learn_value
 from hrpursuit.compression.kernels.table_state import (
     AT,
     BEYOND_HIGH,
@@ -34,19 +35,14 @@ from hrpursuit.compression.kernels.table_state import (
     BUCKET_END,
     CENTRE,
     CENTRE_CONSTANT,
-    CHANGE,
     CONSTANT,
     COST,
-    COUNT,
-    DRIFT,
-    DRIFT_MEMORY,
     DRIFTING,
     LEAST,
     LEVEL,
     LIMIT,
     LINE,
     MEAN,
-    MEAN_MEMORY,
     MIXER,
     MOST,
     N_BUCKETS,
@@ -58,19 +54,14 @@ from hrpursuit.compression.kernels.table_state import (
     RECURS,
     REPEATS,
     RUN,
-    SHARE,
     SHARPNESS,
     SIZE,
-    SPAN,
     TRUST,
-    VALUE,
     VISITS,
 )
 from hrpursuit.compression.kernels.vectors import mixed_sum, move_weights
 
 _COUNT_LIMIT = 250  # bits that a chance remembers, at most
-_SLOW = 50  # values that the slow error of a prediction remembers
-_LARGEST_ERROR = 1 << 42  # in 1/4096
 _REACH = 1 << 33  # from a threshold to an expert's centre, in 1/256
 _STEP_RATE, _FIRST_RATE = 98, 1311  # of mixers in 1/65536: at last, and more of it for the first bits of a node
 _SELDOM = 256  # share of values like the one before, in 1/65536, below which large levels come without asking for it
@@ -358,49 +349,12 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
             value = min(max(centre + level, column[LEAST]), column[MOST])
             X[t, k] = value
             change = value - last
-            _learn_errors(column, errors, predictions, change)
+            learn_errors(column, errors, predictions, change)
             if t > 0:
                 learn_change(state.regression, k, features, scaled(column, change), n_own)
             if state.taps.shape[1]:
                 learn_filter(column, state.taps[k], state.past[k], scaled(column, value - (column[MEAN] >> 12)))
-            _learn_value(column, value, change, level, middle)
+            learn_value(column, value, change, level, middle)
             activity += column[SIZE] + 26
             n_seen += 1
             n_changed += 1 if change != 0 else 0
-
-
-@compiled
-def _learn_errors(column, errors, predictions, change):
-    """How far the predictions, and their mean, were from a value."""
-    share = SHARE[at(min(column[COUNT] + 2, _SLOW))]
-    slow, fast = errors[0], errors[1]
-    for e in range(len(predictions)):
-        error = min((abs((change << 8) - predictions[e]) << 4) + 614, _LARGEST_ERROR)
-        slow[e] += ((error - slow[e]) * share) >> 16
-        fast[e] += ((error - fast[e]) * 38) >> 8
-
-
-@compiled
-def _learn_value(column, value, change, level, middle):
-    """What is remembered of a column after a value."""
-    count = column[COUNT] + 1
-    column[COUNT] = count
-    column[MEAN] += (((value << 12) - column[MEAN]) * SHARE[at(min(count, MEAN_MEMORY))]) >> 16
-    if count > 1:
-        near = min(max(change, -(1 << 26)), 1 << 26)
-        column[DRIFT] += (((near << 20) - column[DRIFT]) * SHARE[at(min(count, DRIFT_MEMORY))]) >> 16
-    column[LEVEL + 2] = column[LEVEL + 1]
-    column[LEVEL + 1] = column[LEVEL]
-    column[LEVEL] = level
-    column[VALUE] = value
-    column[SIZE] = abs((change << 8) - middle)
-    if change != 0:
-        column[CHANGE + 2] = column[CHANGE + 1]
-        column[CHANGE + 1] = column[CHANGE]
-        column[CHANGE] = change
-        column[SPAN] = column[RUN]
-        column[RUN] = 0
-        column[REPEATS] -= column[REPEATS] >> 6
-    else:
-        column[RUN] += 1
-        column[REPEATS] += (65536 - column[REPEATS]) >> 6

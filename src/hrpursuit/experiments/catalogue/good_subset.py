@@ -9,6 +9,7 @@ import pandas as pd
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.sphere import in_good_subset, random_on_sphere
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Verdict
+from hrpursuit.experiments.population import moment
 from hrpursuit.experiments.style import INK, OBJECTIVE_MAP, panels
 
 ZETAS = (0.0, 0.5, 2.0)
@@ -40,15 +41,6 @@ def run(zeta: float, n_points: int, seed: int) -> dict[str, float]:
     }
 
 
-def expected_objective(d: Array, theta: float) -> Array:
-    """-E |d . x|^3 for Bernoulli-Gaussian x and each row of d: Gaussian given which entries are not zero."""
-    total = np.zeros(len(d))
-    for support in product((0, 1), repeat=d.shape[1]):
-        k = sum(support)
-        total += theta**k * (1 - theta) ** (d.shape[1] - k) * (d**2 @ np.array(support)) ** 1.5
-    return -2 * np.sqrt(2 / np.pi) * total
-
-
 def outline(zeta: float, n_points: int = 401) -> Array:
     """Boundary of the subset around e_3 seen from above, as rows (d_1, d_2): where it is a square cone."""
     side = np.linspace(-1, 1, n_points)
@@ -66,7 +58,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     x, y = np.meshgrid(grid, grid)
     height = 1 - x**2 - y**2
     points = np.column_stack([x.ravel(), y.ravel(), np.sqrt(np.maximum(height, 0)).ravel()])
-    values = np.where(height >= 0, expected_objective(points, THETA).reshape(x.shape), np.nan)
+    values = np.where(height >= 0, -moment(points, THETA, 3).reshape(x.shape), np.nan)
     mesh = axis.pcolormesh(x, y, values, cmap=OBJECTIVE_MAP, shading="gouraud", rasterized=True)
     figure.colorbar(mesh, ax=axis, label="expected objective, $-E\\,|d\\cdot x|^3$", shrink=0.85)
     axis.add_patch(_circle())

@@ -9,8 +9,8 @@ from hrpursuit.core.gpm import gpm
 from hrpursuit.core.manifolds import Sphere
 from hrpursuit.core.protocols import Array
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Verdict
-from hrpursuit.experiments.published import bernoulli_gaussian
 from hrpursuit.experiments.style import INK, OBJECTIVE_MAP
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 from hrpursuit.plots import new_figure
 from hrpursuit.rows import ArrayRows
 
@@ -33,7 +33,7 @@ def run(n_samples: int, theta: float, spacing: float, n_starts: int, seed: int) 
 
     The dictionary is the identity. A point and its opposite have the same value, so half of the sphere is enough.
     """
-    X = bernoulli_gaussian(n_samples, np.eye(3), theta, np.random.default_rng([seed, n_samples]))
+    X = bernoulli_gaussian(n_samples, 3, theta, np.random.default_rng([seed, n_samples]))
     X = X[X.any(axis=1)]  # samples that are zero add nothing
     longitude, latitude = (a.ravel() for a in np.meshgrid(np.arange(0, 180 + spacing / 2, spacing),
                                                           np.arange(-90, 90 + spacing / 2, spacing)))  # fmt: skip

@@ -11,7 +11,7 @@ from hrpursuit.experiments.experiment import Config, Experiment, Findings, Setti
 from hrpursuit.experiments.readings import digest_of, path_of, read
 from hrpursuit.experiments.style import GAP_COLOUR, READINGS_MAP, panels
 
-MOST_SHOWN = 120  # µg/m³; a few readings are higher, and would leave the rest dark
+MOST_SHOWN = 0.995  # share of the readings; a few are much higher, and would leave the rest dark
 
 
 def plan(settings: Settings) -> list[Config]:
@@ -19,9 +19,10 @@ def plan(settings: Settings) -> list[Config]:
 
 
 def run(digest: str, path: str) -> list[dict[str, Any]]:
+    readings = read(path)
     return [
-        {"hour": hour, "sensor": sensor + 1, "reading": reading}
-        for hour, row in enumerate(read(path))
+        {"hour": hour, "sensor": sensor + 1, "reading": reading, "when": readings.when}
+        for hour, row in enumerate(readings.values)
         for sensor, reading in enumerate(row)
     ]
 
@@ -34,12 +35,14 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     figure, axes = panels(1, 1, 13, 5.6)
     axis = axes[0, 0]
     colours = colormaps[READINGS_MAP].with_extremes(bad=GAP_COLOUR)
-    image = axis.imshow(X, aspect="auto", cmap=colours, vmin=0, vmax=MOST_SHOWN, interpolation="nearest",
+    least, most = min(0.0, float(np.nanmin(X))), float(np.nanquantile(X, MOST_SHOWN))
+    image = axis.imshow(X, aspect="auto", cmap=colours, vmin=least, vmax=most,
+                        interpolation="nearest",
                         extent=(0, X.shape[1], len(X) + 0.5, 0.5))  # fmt: skip
-    axis.set(xlabel="hour of October 2017", ylabel="sensor")
-    axis.set_xticks(np.arange(0, X.shape[1] + 1, 120))
+    axis.set(xlabel=f"hour {records.when.iloc[0]}".strip(), ylabel="sensor")
+    axis.set_xticks(np.arange(0, X.shape[1] + 1, max(1, round(X.shape[1] / 6 / 24)) * 24))
     bar = figure.colorbar(image, ax=axis, extend="max", pad=0.01)
-    bar.set_label("PM2.5 (µg/m³)")
+    bar.set_label("reading")
     figure.legend(handles=[Patch(color=GAP_COLOUR, label="no reading")], loc="outside upper right", frameon=False)
     gaps, dead = np.isnan(X).mean(), int(np.isnan(X).all(axis=1).sum())
     shape = f"{len(X)} sensors and {X.shape[1]} hours"

@@ -1,21 +1,38 @@
-"""Mean relative error of nine methods over sparsity and number of samples, on one colour scale."""
+"""Mean relative error of nine methods over sparsity and number of samples, on one colour scale.
+
+Twice: as the paper's text says, each method at its best, and as the published code does it, with its quirks, atoms
+matched many to one, and squared errors averaged (drawn is the root of their mean).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from hrpursuit.experiments.errors import SUCCESS, recovery_error
+from hrpursuit.experiments.errors import SUCCESS
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Table, Verdict
-from hrpursuit.experiments.methods import JUDGED_BY_TRUTH, METHODS, OURS, PROPOSED, chosen, fit_until_true, left_out
-from hrpursuit.experiments.quirks import MATCHING, NOISE, TRUTH
+from hrpursuit.experiments.methods import METHODS, OURS, PROPOSED, chosen, left_out
+from hrpursuit.experiments.quirks import (
+    FIFTY,
+    GRADIENT,
+    INVERSE,
+    MATCHING,
+    NOISE,
+    ROUNDING,
+    SQUARES,
+    STALE,
+    TRANSPOSE,
+    TRUTH,
+    of_method,
+)
 from hrpursuit.experiments.style import ERROR_MAP, panels
-from hrpursuit.experiments.synthetic import draw, fit_seed, told
+from hrpursuit.experiments.trials.recovery import run
 
-N_FEATURES = 20
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 SPARSITIES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)
 PANELS = (PROPOSED, *(name for name in METHODS if name not in (PROPOSED, OURS)), OURS)  # in the paper's order
 #: Fewest samples from which ours is to recover every dictionary.
@@ -23,41 +40,54 @@ ENOUGH = {0.1: 200, 0.2: 100, 0.3: 100, 0.4: 100, 0.5: 100, 0.6: 200, 0.7: 300}
 
 
 def plan(settings: Settings) -> list[Config]:
+    """Each method without its quirks but those that were asked for, and as published, where that differs."""
     samples = (100, 200, 300, 600, 1000) if settings.is_quick else tuple(range(100, 1001, 100))
+    shared = settings.quirks & {MATCHING, NOISE}
     configs: list[Config] = []
     for name in chosen(settings):
         is_slow = METHODS[name].is_slow
         n_trials = (1 if is_slow else 10) if settings.is_quick else 50
-        for n_samples in samples:
-            for sparsity in SPARSITIES:
-                for trial in range(n_trials):
-                    configs.append(
-                        {"method": name, "n_samples": n_samples, "sparsity": sparsity, "trial": trial,
-                         "seed": settings.seed, "snr_db": settings.snr_db, "quirks": sorted(settings.quirks)}
-                    )  # fmt: skip
+        own, published = (sorted({*shared, *of_method(name, asked)}) for asked in (settings.quirks, None))
+        for quirks in [own, published] if published != own else [own]:
+            for n_samples in samples[:: 2 if settings.is_quick and quirks != own else 1]:
+                for sparsity in SPARSITIES:
+                    for trial in range(n_trials):
+                        configs.append(
+                            {"method": name, "n_samples": n_samples, "sparsity": sparsity, "trial": trial,
+                             "seed": settings.seed, "snr_db": settings.snr_db, "quirks": quirks}
+                        )  # fmt: skip
     return sorted(configs, key=lambda config: config["trial"])  # a part of a run covers all cells
 
 
-def run(
-    method: str, n_samples: int, sparsity: float, trial: int, seed: int, snr_db: float | None, quirks: Sequence[str]
-) -> dict[str, Any]:
-    X, truth = draw(n_samples, N_FEATURES, sparsity, seed, trial, snr_db, quirks)
-    k = told(sparsity, N_FEATURES) if method in ("ksvd", "translearn") else None
-    if TRUTH in quirks and method in JUDGED_BY_TRUTH:
-        model = fit_until_true(method, k, fit_seed(seed, trial), X, truth)
-    else:
-        model = METHODS[method].estimator(k, fit_seed(seed, trial)).fit(X)
-    error = recovery_error(model.components_, truth, quirks)
-    return {"error": error, "success": error < SUCCESS}
+def columns(records: pd.DataFrame) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Rows of methods at their best, and as published; those of methods without quirks are in both."""
+    habits = records.method.map(lambda name: set(of_method(name)))
+    has = np.array([own <= set(quirks) for own, quirks in zip(habits, records.quirks, strict=True)], dtype=bool)
+    none = habits.map(len) == 0
+    best = records[~has | none]
+    return (best if len(best) else records), records[has]
 
 
 def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
-    means = records.groupby(["method", "sparsity", "n_samples"])[["error", "success"]].mean()
+    best, published = columns(records)
+    keys = ["method", "sparsity", "n_samples"]
+    means = best.groupby(keys)[["error", "success"]].mean()
+    if SQUARES in settings.quirks:
+        means["error"] = np.sqrt((best.error**2).groupby([best[key] for key in keys]).mean())
+    squares = np.sqrt(published.assign(error=published.loose_error**2).groupby(keys)[["error"]].mean())
+    squares["success"] = published.assign(success=published.loose_error < SUCCESS).groupby(keys).success.mean()
+    figures = {"": _picture(means, settings, "mean relative error")}
+    if len(set(published.method) - {OURS, PROPOSED, "l3-s1"}):
+        figures["as-published"] = _picture(squares.drop(OURS, errors="ignore"), settings, "root mean squared error")
+    return Findings(figures, [_table(best)], _verdicts(means, squares, settings))
+
+
+def _picture(means: pd.DataFrame, settings: Settings, what: str) -> Figure:
     names = [name for name in PANELS if name in means.index]
     n_columns = min(3, len(names))
     n_rows = -(-len(names) // n_columns)
     figure, axes = panels(n_rows, n_columns, 1.6 + 3.8 * n_columns, 1.3 + 3.4 * n_rows, sharex=True, sharey=True)
-    samples = np.sort(records.n_samples.unique())
+    samples = np.sort(means.index.get_level_values("n_samples").unique())
     for axis, name in zip(axes.ravel(), names, strict=False):
         axis.set_title(METHODS[name].label)
         grid = means.loc[name].error.unstack().reindex(index=SPARSITIES, columns=samples)
@@ -77,10 +107,10 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     for axis in axes[:, 0]:
         axis.set_ylabel("share of nonzeros θ")
     bar = figure.colorbar(image, ax=axes, shrink=0.6, extend="min")
-    bar.set_label("mean relative error (white dot: every trial below 0.001)")
+    bar.set_label(f"{what} (white dot: every trial below 0.001)")
     if settings.snr_db is not None:
         figure.suptitle(f"noise at {settings.snr_db:g} dB")
-    return Findings({"": figure}, [_table(records)], _verdicts(means, settings))
+    return figure
 
 
 def _table(records: pd.DataFrame) -> Table:
@@ -97,7 +127,7 @@ def _table(records: pd.DataFrame) -> Table:
     return Table(f"Share of trials that recover the dictionary (error below {SUCCESS:g})", header, rows)
 
 
-def _verdicts(means: pd.DataFrame, settings: Settings) -> list[Verdict]:
+def _verdicts(means: pd.DataFrame, squares: pd.DataFrame, settings: Settings) -> list[Verdict]:
     ours = means.loc[OURS] if OURS in means.index else None
     verdicts = []
     if ours is not None and settings.snr_db is None:  # nothing is exact in noise
@@ -110,9 +140,12 @@ def _verdicts(means: pd.DataFrame, settings: Settings) -> list[Verdict]:
         if cells and not missed:
             text += f"; with fewer samples it does not always: {_listed(cells)}"
         verdicts.append(Verdict(not missed, text + ".", is_paper=False))
-    error = means.error.unstack("method").dropna()
-    if set(PANELS) <= set(error.columns) and settings.snr_db is None:
-        verdicts += _against_paper(error)
+    if set(PANELS) <= set(means.index.get_level_values(0)) and settings.snr_db is None:
+        paper = [name for name in PANELS if name != OURS]
+        if set(paper) <= set(squares.index.get_level_values(0)):
+            verdicts += _against_paper(squares.error.unstack("method").dropna(), "As published")
+        best = _against_paper(means.error.unstack("method").dropna(), "As it should be")
+        verdicts += [Verdict(None, verdict.text) for verdict in best]
     return [*verdicts, *left_out(settings)]
 
 
@@ -131,22 +164,33 @@ def _most(error: pd.DataFrame, limit: float) -> str:
     )
 
 
-def _against_paper(error: pd.DataFrame) -> list[Verdict]:
-    """The two sentences of the paper on this figure, by its own measure, the mean error."""
+def _against_paper(error: pd.DataFrame, how: str) -> list[Verdict]:
+    """The two sentences of the paper on this figure."""
     mean = error.drop(columns=OURS, errors="ignore").mean().sort_values()
     best = set(mean.index[:2]) == {PROPOSED, "logcosh-rtr"}
-    order = ", ".join(f"{METHODS[name].label} {value:.2f}" for name, value in mean.items())
-    text = f"In the paper the proposed scheme and logcosh-RTR recover best. Mean error over all cells here: {order}"
+    order = ", ".join(f"{METHODS[str(name)].label} {value:.2f}" for name, value in mean.items())
+    text = (
+        f"{how}: mean over all cells {order}; in the paper the proposed scheme and logcosh-RTR are the two that "
+        "recover best"
+    )
     if not best:
         text += f". {_most(error, SUCCESS)}, {_most(error, 0.01)}"
+        if mean["spams"] < mean[PROPOSED]:
+            text += (
+                ". A method that always ends a little away from the truth, as SPAMS does, has a low mean where few "
+                "samples or dense codes let the others fail"
+            )
     dense = error[error.index.get_level_values("sparsity") > 0.4].mean()
-    sides = f"{dense[PROPOSED]:.2f} against {dense['logcosh-rtr']:.2f} of logcosh-RTR"
-    text_dense = f"At θ > .4 the proposed scheme has a mean error of {sides}; the paper has it slightly ahead."
+    text_dense = (
+        f"{how}, θ > .4: the proposed scheme has {dense[PROPOSED]:.2f} against {dense['logcosh-rtr']:.2f} of "
+        "logcosh-RTR; the paper has it slightly ahead."
+    )
     return [Verdict(best, text + "."), Verdict(bool(dense[PROPOSED] < dense["logcosh-rtr"]), text_dense)]
 
 
 EXPERIMENT = Experiment(
     "recovery-heatmaps", "Recovery of nine methods over sparsity and number of samples",
     "Figure: RMSE performance comparison on synthetic data",
-    plan, run, conclude, compares=True, quirks=(MATCHING, TRUTH, NOISE),
+    plan, run, conclude, compares=True,
+    quirks=(MATCHING, TRUTH, NOISE, SQUARES, STALE, INVERSE, GRADIENT, TRANSPOSE, ROUNDING, FIFTY),
 )  # fmt: skip

@@ -11,8 +11,9 @@ from hrpursuit.core.manifolds import OrthogonalGroup, random_orthogonal
 from hrpursuit.core.protocols import Array, Iterate
 from hrpursuit.core.tangent import STAGE_TWO
 from hrpursuit.experiments.experiment import Config, Experiment, Findings, Settings, Verdict
-from hrpursuit.experiments.published import GROUP, MANIFOLDS, adaptive_stage_two, bernoulli_gaussian
+from hrpursuit.experiments.published import GROUP, MANIFOLDS, adaptive_stage_two
 from hrpursuit.experiments.style import FAINT, INK, LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 from hrpursuit.metrics import match_atoms
 from hrpursuit.rows import ArrayRows
 
@@ -35,7 +36,7 @@ def run(n_samples: int, theta: float, seed: int) -> list[dict[str, Any]]:
     """
     for number in range(10_000):
         rng = np.random.default_rng([seed, number])
-        rows = ArrayRows(bernoulli_gaussian(n_samples, np.eye(2), theta, rng))
+        rows = ArrayRows(bernoulli_gaussian(n_samples, 2, theta, rng))
         path: list[Array] = []
 
         def see(iterate: Iterate, path: list[Array] = path) -> None:

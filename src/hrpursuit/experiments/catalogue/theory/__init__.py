@@ -9,10 +9,13 @@ import pandas as pd
 from hrpursuit.experiments.catalogue.theory import (
     concentration,
     gradient_inequality,
+    growth,
     iterates,
     moments,
+    optima,
     polar,
     stationary,
+    step_ratio,
     tangent,
     theorem_1,
     theorem_2,
@@ -30,11 +33,14 @@ PARTS: dict[str, Any] = {
     "moments": moments,
     "concentration": concentration,
     "stationary": stationary,
+    "optima": optima,
     "gradient-inequality": gradient_inequality,
+    "step-ratio": step_ratio,
     "iterates": iterates,
     "theorem-1": theorem_1,
     "theorem-2": theorem_2,
     "theorem-3": theorem_3,
+    "growth": growth,
 }
 
 

@@ -5,11 +5,12 @@ import pandas as pd
 
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.sphere import random_on_sphere
-from hrpursuit.experiments.catalogue.theory.points import bernoulli_gaussian, gradient, on_sphere, slope
-from hrpursuit.experiments.catalogue.theory.population import population_gradient
+from hrpursuit.experiments.catalogue.theory.points import gradient, on_sphere, slope
 from hrpursuit.experiments.catalogue.theory.stationary import random_stationary
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Verdict
+from hrpursuit.experiments.population import population_gradient
 from hrpursuit.experiments.style import FAINT, LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 
 MEASURES = {"value": "objective", "gradient": "Riemannian gradient"}
 

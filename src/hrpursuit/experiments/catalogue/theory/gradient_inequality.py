@@ -10,16 +10,16 @@ from scipy.special import expit
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.sphere import in_good_subset, random_on_sphere
 from hrpursuit.experiments.catalogue.theory.points import (
-    bernoulli_gaussian,
     gradient,
     on_sphere,
     power,
     slope,
     usual_zeta,
 )
-from hrpursuit.experiments.catalogue.theory.population import gamma, mean_norms, population_gradient
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Table, Verdict
+from hrpursuit.experiments.population import gamma, mean_norms, population_gradient
 from hrpursuit.experiments.style import FAINT, LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -10,7 +10,6 @@ from hrpursuit.core.sphere import in_good_subset
 from hrpursuit.experiments.catalogue.theory.points import (
     LARGEST_THETA,
     THETA,
-    bernoulli_gaussian,
     gradient,
     nearest_atoms,
     on_sphere,
@@ -19,6 +18,7 @@ from hrpursuit.experiments.catalogue.theory.points import (
 )
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Verdict
 from hrpursuit.experiments.style import LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 from hrpursuit.rows.array import ArrayRows
 
 N_ITER = 150

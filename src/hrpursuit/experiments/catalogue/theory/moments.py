@@ -4,10 +4,10 @@ import numpy as np
 import pandas as pd
 
 from hrpursuit.core.sphere import random_on_sphere
-from hrpursuit.experiments.catalogue.theory.points import bernoulli_gaussian
-from hrpursuit.experiments.catalogue.theory.population import gamma, moment
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Table, Verdict
+from hrpursuit.experiments.population import gamma, moment
 from hrpursuit.experiments.style import FAINT, INK, LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 
 POWERS = (1, 2, 3, 4)
 

@@ -14,13 +14,6 @@ LARGEST_THETA = np.sqrt(np.pi / 2) / 12  # of the convergence lemma and of the t
 THETA = 0.103  # between 1/10 and that
 
 
-def bernoulli_gaussian(n_samples: int, n_features: int, theta: float, rng: np.random.Generator) -> Array:
-    """Codes, which are the samples: the true dictionary is the identity."""
-    X = rng.standard_normal((n_samples, n_features))
-    X[rng.random(X.shape) >= theta] = 0
-    return X
-
-
 def gradient(X: Array, D: Array) -> Array:
     """Gradient of f(d) = -mean |d.x|^3 for each row of D; f itself is a third of its product with d."""
     return -3 * value_and_grad(ArrayRows(X), D, LpNorm(3))[1] / len(X)

@@ -7,8 +7,8 @@ from scipy.optimize import least_squares
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.sphere import random_on_sphere
 from hrpursuit.experiments.catalogue.theory.points import on_sphere
-from hrpursuit.experiments.catalogue.theory.population import population_gradient
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Verdict
+from hrpursuit.experiments.population import population_gradient
 from hrpursuit.experiments.style import LINES, letter, panels
 
 ZERO = 1e-9  # gradients below are zero; those at random points are 1e-1 to 1

@@ -7,7 +7,6 @@ from hrpursuit.core.gpm import gpm
 from hrpursuit.core.manifolds import Sphere
 from hrpursuit.experiments.catalogue.theory.points import (
     THETA,
-    bernoulli_gaussian,
     nearest_atoms,
     slope,
     starts_in_good_subsets,
@@ -15,6 +14,7 @@ from hrpursuit.experiments.catalogue.theory.points import (
 )
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Verdict
 from hrpursuit.experiments.style import FAINT, LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 from hrpursuit.rows.array import ArrayRows
 
 AT_ATOM = 0.5  # errors below: the run has ended at the atom of its good subset, or beside it

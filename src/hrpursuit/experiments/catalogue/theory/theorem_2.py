@@ -9,9 +9,10 @@ from hrpursuit.core.manifolds import Sphere
 from hrpursuit.core.protocols import Iterate
 from hrpursuit.core.sphere import random_on_sphere
 from hrpursuit.core.tangent import tangent_descent
-from hrpursuit.experiments.catalogue.theory.points import THETA, bernoulli_gaussian
+from hrpursuit.experiments.catalogue.theory.points import THETA
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Table, Verdict
 from hrpursuit.experiments.style import LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 from hrpursuit.rows.array import ArrayRows
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from hrpursuit.core.manifolds import Sphere
 from hrpursuit.core.protocols import Array
 from hrpursuit.core.sphere import in_good_subset, random_on_sphere
 from hrpursuit.core.tangent import tangent_descent
-from hrpursuit.experiments.catalogue.theory.points import THETA, bernoulli_gaussian, nearest_atoms, usual_zeta
+from hrpursuit.experiments.catalogue.theory.points import THETA, nearest_atoms, usual_zeta
 from hrpursuit.experiments.experiment import Config, Findings, Settings, Verdict
 from hrpursuit.experiments.style import FAINT, LINES, letter, panels
+from hrpursuit.experiments.synthetic import bernoulli_gaussian
 from hrpursuit.rows.array import ArrayRows
 
 RECOVERED = 1e-6
