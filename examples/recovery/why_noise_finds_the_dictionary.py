@@ -29,8 +29,10 @@ def step(W, momentum, batch, turn):
     gradient = A - A.T
     momentum = 0.65 * momentum + turn * np.sqrt(len(W)) / np.linalg.norm(gradient) * gradient
     momentum /= max(1, np.linalg.norm(momentum, axis=1).max())
-    U, _, Vt = np.linalg.svd(W + momentum @ W)
-    return U @ Vt, momentum
+    W = W + momentum @ W
+    for _ in range(4):  # Newton-Schulz steps to the nearest orthogonal matrix
+        W = 1.5 * W - 0.5 * W @ (W.T @ W)
+    return W, momentum
 
 
 def run(n_batch, turn, seed):
