@@ -1,0 +1,147 @@
+"""One image of a stack on its way: its noise made white and of unit strength, tile by tile, and back."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hrpursuit.images.assumed import Noise
+from hrpursuit.images.channels import across_channels
+from hrpursuit.images.grouped import denoise_in_groups
+from hrpursuit.images.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
+from hrpursuit.images.plain import denoise_patches
+from hrpursuit.images.poisson import Anscombe
+from hrpursuit.images.spectrum import Whitener
+from hrpursuit.images.stack import spread, store
+from hrpursuit.images.tiles import Blend, Tile
+
+Values = NDArray[np.float64]
+Planes = NDArray[np.float32]
+Denoiser = Callable[[Planes, float, int, int], Planes]  # planes, sigma, size of patches, seed
+
+_WIDEST = 2.0**21  # range in units of the noise that is worth the work: single precision resolves an eighth of it
+_NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
+_LEAST = 1e-3  # of the strongest noise, which stands for none at all where the image is divided by it
+
+
+@dataclass(frozen=True)
+class Task:
+    """One image of the stack: where it is, its noise, and how its tiles are denoised."""
+
+    pixels: NDArray[Any]  # (n_channels, height, width)
+    out: NDArray[Any]
+    anscombe: Anscombe | None
+    offset: float
+    unit: Values  # standard deviation of the noise, or its root mean square if it is correlated; broadcasts to pixels
+    spectra: Values | None  # of correlated noise in units of its variance, (1 or n_channels, height, width)
+    is_clean: bool
+    denoiser: Denoiser
+    patch_size: int
+    seed: int
+    blend: Blend
+
+    def values(self, *where: Any) -> Values:
+        """Pixels, after the stabilising transform if there is one."""
+        values = self.pixels[(slice(None), *where)].astype(np.float64)
+        return values if self.anscombe is None else self.anscombe.forward(values)
+
+    def planes(self, *where: Any) -> Planes:
+        """Decorrelated channels in units of the noise."""
+        scaled = (self.values(*where) - self.offset) / self.divisors(*where)
+        return across_channels(scaled.astype(np.float32), sigmas=self._of_channels())
+
+    def corrections(self, planes: Planes) -> Planes:
+        """What is added to decorrelated channels as it is added to pixels, in units of the noise."""
+        return across_channels(planes, inverse=True, sigmas=self._of_channels())
+
+    def divisors(self, *where: Any) -> Values:
+        return np.maximum(self._unit_at(*where), _LEAST * self.unit.max())
+
+    def finished(self, rows: slice, corrections: Planes) -> Values:
+        """The values of some rows as they will be stored."""
+        corrections = np.where(self._unit_at(rows) > 0, corrections, 0)  # without noise they stay as they are
+        values = self.values(rows) + self.divisors(rows) * corrections.astype(np.float64)
+        return values if self.anscombe is None else self.anscombe.backward(values)
+
+    def _unit_at(self, *where: Any) -> Values:
+        return np.broadcast_to(self.unit, self.pixels.shape)[(slice(None), *where)] if self.unit.ndim else self.unit
+
+    def _of_channels(self) -> Values | None:
+        """Noise of the channels if it differs."""
+        if self.unit.ndim == 0 or len(self.unit) == 1:
+            return None
+        strengths = np.sqrt(np.mean(self.unit**2, axis=tuple(range(1, self.unit.ndim))))
+        return np.maximum(strengths, _LEAST * self.unit.max())
+
+
+def prepare(pixels: NDArray[Any], out: NDArray[Any], noise: Noise, mode: str, patch_size: int, seed: int) -> Task:
+    """For an image (n_channels, height, width) and where its result goes."""
+    middle, half_range = spread(pixels)
+    anscombe, spectra = noise.anscombe, None
+    unit = np.asarray(noise.sigma, float)
+    if anscombe is not None:
+        unit = np.ones(())
+        low, high = anscombe.forward(np.array([middle - half_range, middle + half_range]))
+        middle, half_range = (low + high) / 2, (high - low) / 2
+    unit = np.minimum(unit, half_range / _NARROWEST)
+    if unit.ndim == 1:
+        unit = unit[:, None, None]
+    largest = float(unit.max())
+    is_clean = half_range >= _WIDEST * largest  # also where nothing but a constant is
+    if noise.psd is not None and not is_clean:
+        spectra = noise.psd.reshape(-1, *noise.psd.shape[-2:]) / largest**2
+    offset = middle - half_range if mode == "paper" else middle
+    blend = Blend(len(pixels), pixels.shape[2])
+    denoiser: Denoiser = denoise_in_groups if mode == "best" else denoise_patches
+    task = Task(pixels, out, anscombe, offset, unit, spectra, is_clean, denoiser, patch_size, seed, blend)
+    if mode == "paper" and not is_clean:
+        dictionaries = [learn_as_the_paper(patches, seed) for patches in _sampled_patches(task)]
+        return replace(task, denoiser=partial(_paper, dictionaries))
+    return task
+
+
+def run(task: Task, tile: Tile) -> tuple[Task, Tile, Planes | None]:
+    """What has to be added to a tile, in units of the noise."""
+    if task.is_clean:
+        return task, tile, None
+    planes = task.planes(tile.rows.pixels, tile.columns.pixels)
+    if task.spectra is None:
+        added = task.denoiser(planes, 1.0, task.patch_size, task.seed + tile.number) - planes
+    else:
+        whitener = Whitener.of(task.spectra, planes.shape[1:])
+        planes = whitener.forward(planes)
+        added = whitener.backward(task.denoiser(planes, 1.0, task.patch_size, task.seed + tile.number) - planes)
+    return task, tile, task.corrections(added)
+
+
+def finish(task: Task, tile: Tile, n_tiles: int, next_row: int, correction: Planes | None) -> None:
+    """Blend a tile in; store the rows of the image to which no further tile adds."""
+    if correction is None:
+        where = (slice(None), tile.rows.pixels, tile.columns.pixels)
+        task.out[where] = task.pixels[where]
+        return
+    task.blend.add(tile, correction)
+    if tile.last_in_row:
+        rows, corrections = task.blend.take(tile.rows.stop if tile.number + 1 == n_tiles else next_row)
+        store(task.finished(rows, corrections), task.out[:, rows])
+
+
+def _paper(dictionaries: list[Planes], planes: Planes, sigma: float, size: int, seed: int) -> Planes:
+    return np.stack(
+        [denoise_as_the_paper(plane, atoms, sigma) for plane, atoms in zip(planes, dictionaries, strict=True)]
+    )
+
+
+def _sampled_patches(task: Task) -> Planes:
+    """Patches drawn at random from the whole image, of shape (n_channels, n_patches, patch_size**2)."""
+    size, (n_channels, height, width) = task.patch_size, task.pixels.shape
+    n_corners = (height - size + 1) * (width - size + 1)
+    rng = np.random.default_rng(task.seed)
+    corners = np.sort(rng.choice(n_corners, min(N_SAMPLED, n_corners), replace=False))
+    y, x = np.divmod(corners, width - size + 1)
+    inside = np.arange(size)
+    patches = task.planes(y[:, None, None] + inside[:, None], x[:, None, None] + inside)
+    return patches.reshape(n_channels, len(corners), size * size)
