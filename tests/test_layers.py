@@ -63,7 +63,7 @@ INSIDE = {
         ["channels", "counting", "options", "patches", "poisson", "spectrum", "stack", "tiles"],
         ["learning", "masked_groups", "noise", "paper", "patch_hrp"],
         ["assumed", "directions", "filling"],
-        ["noise_options", "plain", "suspicions"],
+        ["noise_options", "suspicions"],
         ["grouped"],
         ["tasks"],
         ["denoise"],

@@ -1,7 +1,7 @@
 """What noise is assumed in an image: what was given, and the rest estimated."""
 
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,7 @@ Values = NDArray[np.float64]
 
 KINDS = ("gaussian", "correlated", "poisson", "poisson-gaussian")
 _UNLIKE = 1.5  # ratio of the largest to the smallest estimate from which channels are taken to have noise of their own
+_PLANES = 16  # of a volume that are looked at
 _CLIPPED = 0.1  # share of pixels at one end of the range from which the variance there is no line
 
 
@@ -64,6 +65,11 @@ class Noise:
     def _how(self, name: str) -> str:
         return " (estimated)" if name in self.estimated else " (given)"
 
+    def of_planes(self, planes: slice) -> "Noise":
+        """That of some planes of a volume."""
+        sigma = np.asarray(self.sigma)
+        return replace(self, sigma=sigma[:, planes]) if sigma.ndim == 4 and sigma.shape[1] > 1 else self
+
     @property
     def anscombe(self) -> Anscombe | None:
         """The transform that makes noise of counting uniform, if there is any."""
@@ -79,16 +85,18 @@ def assumed(
     if kind == "poisson":
         return Noise(kind, 0.0 if sigma is None else sigma, 1.0 if gain is None else gain)
     if kind == "poisson-gaussian":
-        return _counted(_as_one(pixels), sigma, gain)
+        return _counted(as_one(pixels), sigma, gain)
     if kind == "correlated":
-        return _correlated(_as_one(pixels), sigma, psd)
+        return _correlated(as_one(pixels), sigma, psd)
     if sigma is not None:
         return Noise(kind, sigma)
-    return Noise(kind, _of_channels(_as_one(pixels)), estimated=("sigma",))
+    return Noise(kind, _of_channels(as_one(pixels)), estimated=("sigma",))
 
 
-def _as_one(pixels: NDArray[Any]) -> NDArray[Any]:
-    """Planes of a volume, one below the other, as one image."""
+def as_one(pixels: NDArray[Any]) -> NDArray[Any]:
+    """A few planes of a volume, one below the other, as one image."""
+    if pixels.ndim == 4:
+        pixels = pixels[:, :: -(-pixels.shape[1] // _PLANES)]
     return pixels.reshape(len(pixels), -1, pixels.shape[-1])
 
 

@@ -10,15 +10,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.team import in_order
-from hrpursuit.images.assumed import Noise, assumed
-from hrpursuit.images.grouped import denoise_in_groups
+from hrpursuit.images.assumed import Noise, as_one, assumed
+from hrpursuit.images.grouped import denoise_in_two_steps, denoise_progressively
 from hrpursuit.images.noise_options import check_noise, sigmas_of, spectrum_of
 from hrpursuit.images.options import check_patch_size, check_run, seed_from
-from hrpursuit.images.plain import denoise_patches
 from hrpursuit.images.stack import LARGEST_PATCH, SMALLEST_PATCH, check_images
 from hrpursuit.images.suspicions import check_counts, check_range, check_white
 from hrpursuit.images.tasks import Planes, Task, finish, prepare, run
-from hrpursuit.images.tiles import Tile, tiles
+from hrpursuit.images.tiles import CORE_OF_PLANES, Tile, runs, tiles
 
 MODES = ("best", "fast", "paper")
 Mode = Literal["best", "fast", "paper"]
@@ -33,6 +32,7 @@ def denoise(
     mode: Mode = "best",
     patch_size: int = 8,
     channel_axis: int | None = None,
+    plane_axis: int | None = None,
     noise: Kind = "gaussian",
     gain: float | None = None,
     psd: ArrayLike | None = None,
@@ -49,6 +49,7 @@ def denoise(
     mode: Mode = "best",
     patch_size: int = 8,
     channel_axis: int | None = None,
+    plane_axis: int | None = None,
     noise: Kind = "gaussian",
     gain: float | None = None,
     psd: ArrayLike | None = None,
@@ -64,6 +65,7 @@ def denoise(
     mode: Mode = "best",
     patch_size: int = 8,
     channel_axis: int | None = None,
+    plane_axis: int | None = None,
     noise: Kind = "gaussian",
     gain: float | None = None,
     psd: ArrayLike | None = None,
@@ -93,6 +95,9 @@ def denoise(
         Height and width of the patches in pixels, 2 to 32; less in images that are smaller.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images.
+    plane_axis : int or None, default=None
+        Axis of the planes of a volume or the frames of a film, from each of which patches are grouped with those of the
+        two before and the two behind, at most 9 pixels away. With None all axes in front make a stack.
     noise : {"gaussian", "correlated", "poisson", "poisson-gaussian"}, default="gaussian"
         "gaussian": white Gaussian noise. "correlated": Gaussian noise with correlated neighbouring pixels, as in images
         that were demosaiced, resized or stored as JPEG; its spectrum is `psd`, or estimated. "poisson": that of counted
@@ -101,8 +106,8 @@ def denoise(
     gain : float or None, default=None
         For noise of counting: what one count adds to a pixel.
     psd : array-like of shape (height, width) or (n_channels, height, width), or None, default=None
-        Power spectrum of correlated noise, `abs(numpy.fft.fft2(noise))**2 / noise.size`, on a grid of any size. Its mean
-        is the variance; with `sigma`, only its form counts. Spectra of channels are those after their orthonormal
+        Power spectrum of correlated noise, `abs(numpy.fft.fft2(noise))**2 / noise.size`, on a grid of any size. Its
+        mean is the variance; with `sigma`, only its form counts. Spectra of channels are those after their orthonormal
         cosine transform.
     return_noise : bool, default=False
         Whether to return also what noise was assumed.
@@ -171,25 +176,33 @@ def denoise(
     if mode not in MODES:
         raise ValueError(f'mode must be "best", "fast" or "paper"; got {mode!r}.')
     check_noise(noise, sigma, gain, psd, mode)
+    if mode == "paper" and plane_axis is not None:
+        raise ValueError('mode="paper" denoises images one by one; leave plane_axis out, or take "best" or "fast".')
     check_run(n_jobs, progress)
     patch_size = check_patch_size(patch_size, SMALLEST_PATCH, LARGEST_PATCH)
-    images = check_images(image, channel_axis, SMALLEST_PATCH)
-    patch_size = min(patch_size, *images.pixels.shape[2:])
+    images = check_images(image, channel_axis, SMALLEST_PATCH, plane_axis)
+    patch_size = min(patch_size, *images.pixels.shape[-2:])
     sigmas, spectrum = sigmas_of(sigma, images), spectrum_of(psd, images)
     seed = seed_from(random_state)
     room = images.room()
-    cut = tiles(*images.pixels.shape[2:])
-    n_tiles, n_done = len(images.pixels) * len(cut), 0
+    is_volume = plane_axis is not None
+    cut = tiles(*images.pixels.shape[-2:], **({"core": CORE_OF_PLANES} if is_volume else {}))
+    parts = runs(images.pixels.shape[2]) if is_volume else [(slice(None), slice(None))]
+    n_tiles, n_done = len(images.pixels) * len(parts) * len(cut), 0
     found: list[Noise] = []
     _compile(mode)
 
     def calls() -> Iterator[Callable[[], tuple[Task, Tile, Planes | None]]]:
         for pixels, out, own in zip(images.pixels, room, sigmas, strict=True):
             found.append(assumed(pixels, noise, own, gain, spectrum))
-            _check(pixels, found[-1])
-            task = prepare(pixels, out, found[-1], mode, patch_size, seed)
-            for tile in cut:
-                yield partial(run, task, tile)
+            _check(as_one(pixels), found[-1])
+            for read, kept in parts:
+                written = slice(read.start + kept.start, read.start + kept.stop) if is_volume else read
+                task = prepare(
+                    pixels[:, read], out[:, written], kept, found[-1].of_planes(read), mode, patch_size, seed
+                )
+                for tile in cut:
+                    yield partial(run, task, tile)
 
     with one_blas_thread():
         for task, tile, correction in in_order(calls(), joblib.effective_n_jobs(n_jobs)):
@@ -201,7 +214,7 @@ def denoise(
     denoised = images.as_given(room)
     if not return_noise:
         return denoised
-    is_stack = len(images.shape) > 2 + (channel_axis is not None)
+    is_stack = len(images.shape) > 2 + (channel_axis is not None) + is_volume
     return denoised, (found if is_stack else found[0])
 
 
@@ -221,6 +234,6 @@ def _compile(mode: str) -> None:
     """Run the kernels of a mode once on next to nothing; later processes read them from the disk."""
     planes = np.random.default_rng(0).standard_normal((1, 24, 24)).astype(np.float32)
     if mode == "best":
-        denoise_in_groups(planes, 1.0, 8, 0)
+        denoise_progressively(planes, 1.0, 8, 0)
     else:
-        denoise_patches(planes, 1.0, 8, 0)
+        denoise_in_two_steps(planes, 1.0, 8, 0)

@@ -12,7 +12,8 @@ from scipy.ndimage import minimum_filter
 
 from hrpursuit.core.team import in_order
 from hrpursuit.images.learning import dct_atoms, learn_atoms
-from hrpursuit.images.masked_groups import add_fills, similar_patches
+from hrpursuit.images.masked_groups import add_fills
+from hrpursuit.images.matching import grid, nearest
 from hrpursuit.images.tiles import Tile, tiles
 
 Planes = NDArray[np.float32]  # (n_channels, height, width), in units of the spread of the image
@@ -25,6 +26,7 @@ _LEARN_AT = (2, 5, 8)  # rounds; before, what stands in the gaps is too smooth t
 _HARD = 2.7  # threshold of the codes to learn on, in units of the floor
 _N_SIMILAR = 12
 _REACH = 15  # pixels between the corners of similar patches, at most
+_NO_DRAWS = np.zeros((2 * _REACH + 1, 2 * _REACH + 1), np.float32)
 _N_FEATURES = 16  # of the lowest frequencies, to find similar patches by
 _MOST_PATCHES = 8000  # to learn from
 _FEWEST_PATCHES = 8  # a pixel of a patch, to learn from
@@ -164,14 +166,10 @@ def _groups(plane: Planes, missing: Missing, size: int, stride: int) -> _Similar
     frequencies = np.add.outer(np.arange(size), np.arange(size)).ravel()
     atoms = dct_atoms(size)[np.argsort(frequencies, kind="stable")[:_N_FEATURES]]
     features = np.ascontiguousarray((patches.reshape(-1, size * size) @ atoms.T).T).reshape(-1, height, width)
-    down, across = (np.unique(np.append(np.arange(0, n, stride), n - 1)) for n in (height, width))
-    corners = (down[:, None] * width + across).ravel()
+    corners = grid((height, width), stride)
     has_gaps = sliding_window_view(missing, (size, size)).any(axis=(2, 3)).ravel()
     corners = corners[has_gaps[corners]]
-    n_similar = min(_N_SIMILAR, min(_REACH + 1, height) * min(_REACH + 1, width))  # what the window of a corner has
-    groups = np.empty((len(corners), n_similar), np.int32)
-    similar_patches(features, corners, _REACH, groups)
-    return groups, corners
+    return nearest(features, corners, _N_SIMILAR, _REACH, np.float32(0), _NO_DRAWS), corners
 
 
 def _near(has_gaps: Missing, length: int, reach: int) -> slice:

@@ -10,12 +10,22 @@ from hrpursuit.images.patches import Plane
 from hrpursuit.rows import ArrayRows
 
 _FEWEST_PATCHES = 10  # to learn from, an atom
+_COMMON, _BOUND = 0.95, 2.0  # a patch counts as if its norm were at most twice that of 95% of the patches
 
 
 def dct_atoms(size: int) -> Plane:
     """The two-dimensional cosine transform of `size` x `size` patches, one atom per row, the constant one first."""
     line = dct(np.eye(size), axis=0, norm="ortho")
     return np.kron(line, line).astype(np.float32)
+
+
+def bounded(rows: Plane) -> Plane:
+    """Rows whose norms are bounded by what is common: one hot pixel is in many patches, and far beyond all else."""
+    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
+    bound = _BOUND * np.quantile(norms, _COMMON)
+    if bound == 0:
+        return rows
+    return rows * np.minimum(1, bound / np.maximum(norms, bound))[:, None].astype(np.float32)
 
 
 def learn_atoms(
@@ -28,7 +38,7 @@ def learn_atoms(
     """
     if len(patches) < _FEWEST_PATCHES * len(start):
         return start
-    coordinates = patches @ start[1:].T
+    coordinates = bounded(patches @ start[1:].T)
     scale = float(np.sqrt(np.mean(coordinates**2)))
     if scale == 0:
         return start

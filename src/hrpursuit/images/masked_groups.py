@@ -6,48 +6,6 @@ from numba import njit
 from hrpursuit.compiled import kernel
 
 
-@kernel(nogil=True, fastmath=True)
-def similar_patches(features, corners, reach, groups):
-    """For each corner the patches nearest to its own, itself first, within `reach` pixels up, down and to both sides.
-
-    `features` has shape (n_features, height, width) over corners of patches; `groups`, of shape (n_corners, n_nearest),
-    receives corners as numbers in the order of `patches_of`. The window has to hold as many patches.
-    """
-    n_features, height, width = features.shape
-    n_nearest = groups.shape[1]
-    line = np.empty(2 * reach + 1, np.float32)
-    distances = np.empty(n_nearest, np.float32)
-    for g in range(len(corners)):
-        y, x = divmod(corners[g], width)
-        left = max(0, x - reach)
-        n_line = min(width, x + reach + 1) - left
-        distances[0] = -1.0
-        groups[g, 0] = corners[g]
-        n_found = 1
-        for other in range(max(0, y - reach), min(height, y + reach + 1)):
-            for i in range(n_line):
-                line[i] = 0.0
-            for f in range(n_features):
-                here = features[f, y, x]
-                there = features[f, other, left : left + n_line]
-                for i in range(n_line):
-                    difference = there[i] - here
-                    line[i] += difference * difference
-            for i in range(n_line):
-                if n_found == n_nearest and line[i] >= distances[n_nearest - 1]:
-                    continue
-                if other == y and left + i == x:
-                    continue
-                place = n_found if n_found < n_nearest else n_nearest - 1
-                n_found = min(n_found + 1, n_nearest)
-                while distances[place - 1] > line[i]:
-                    distances[place] = distances[place - 1]
-                    groups[g, place] = groups[g, place - 1]
-                    place -= 1
-                distances[place] = line[i]
-                groups[g, place] = other * width + left + i
-
-
 @njit(nogil=True, fastmath=True, error_model="numpy")
 def _solve(M, n, x):
     """Solve M x = b in place of x = b by Cholesky; of M only the lower triangle is read, and overwritten."""

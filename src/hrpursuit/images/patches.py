@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter
 
 from hrpursuit.compiled import kernel
 
@@ -12,6 +13,12 @@ Plane = NDArray[np.float32]  # one channel of an image, or rows of patches of on
 def patches_of(plane: Plane, size: int) -> Plane:
     """All patches of `size` x `size` pixels in the order of their upper left corners, one per row."""
     return np.ascontiguousarray(sliding_window_view(plane, (size, size)).reshape(-1, size * size))
+
+
+def means_of_patches(plane: Plane, size: int) -> Plane:
+    """The mean of each patch, as a plane of corners."""
+    middle = tuple(slice(size // 2, size // 2 + n - size + 1) for n in plane.shape)
+    return np.ascontiguousarray(uniform_filter(plane, size)[middle])
 
 
 def mean_of_patches(patches: Plane, weights: Plane, shape: tuple[int, int], size: int) -> Plane:

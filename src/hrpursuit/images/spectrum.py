@@ -56,10 +56,12 @@ class Whitener:
         return self._filtered(planes, self.gains)
 
     def _filtered(self, planes: Planes, gains: NDArray[np.floating]) -> Planes:
-        padded = np.pad(planes, ((0, 0), (_PAD, _PAD), (_PAD, _PAD)), mode="symmetric")
-        spectra = rfft2(padded, axes=(1, 2)) * gains
-        back = irfft2(spectra, s=padded.shape[1:], axes=(1, 2))
-        return np.ascontiguousarray(back[:, _PAD:-_PAD, _PAD:-_PAD], dtype=np.float32)
+        if planes.ndim == 4:  # of a volume
+            gains = gains[:, None]
+        borders = [(0, 0)] * (planes.ndim - 2) + [(_PAD, _PAD)] * 2
+        padded = np.pad(planes, borders, mode="symmetric")
+        back = irfft2(rfft2(padded) * gains, s=padded.shape[-2:])
+        return np.ascontiguousarray(back[..., _PAD:-_PAD, _PAD:-_PAD], dtype=np.float32)
 
 
 def resampled(spectrum: Values, shape: tuple[int, ...]) -> Values:

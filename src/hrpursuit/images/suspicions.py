@@ -50,7 +50,7 @@ def check_counts(pixels: NDArray[Any], noise: Noise) -> None:
         share = float(np.mean(pixels < noise.offset - _NEGATIVE * transform.sigma))
         raise ValueError(
             f"image has negative values, down to {low:.4g} ({share:.2%} of the pixels), and counts with "
-            f"readout noise of {transform.sigma:.3g} do not. Subtract the value of zero counts (the black level) from the image, give "
+            f"readout noise of {transform.sigma:.3g} do not. Subtract the value of zero counts (the black level), give "
             'the readout noise as sigma, or have both estimated: noise="poisson-gaussian" without sigma and gain.'
         )
     if "gain" in noise.estimated or float(np.median(pixels)) - noise.offset < _FEW * transform.gain:
@@ -60,8 +60,8 @@ def check_counts(pixels: NDArray[Any], noise: Noise) -> None:
         return
     warnings.warn(
         f"with gain={transform.gain:.4g} and readout noise {transform.sigma:.4g}, the noise of the image should be "
-        f"1 after the stabilising transform, and is {found:.3g}: the gain may be wrong (about {transform.gain * found**2:.3g} "
-        'would fit). noise="poisson-gaussian" without gain estimates it.',
+        f"1 after the stabilising transform, and is {found:.3g}: the gain may be wrong; "
+        f'about {transform.gain * found**2:.3g} would fit. noise="poisson-gaussian" without gain estimates it.',
         stacklevel=3,
     )
 
@@ -82,7 +82,7 @@ def check_white(pixels: NDArray[Any], noise: Noise) -> None:
         return
     warnings.warn(
         f"the noise looks correlated: neighbouring pixels by {along[0]:.2f} along rows and {along[1]:.2f} along "
-        f"columns, with a standard deviation of about {found:.3g}, of which {min(fine, found):.2g} is as fine as white noise. "
+        f"columns, with a standard deviation of about {found:.3g}, of which {min(fine, found):.2g} is fine. "
         "Most of it will be taken for texture and stay, unless this is texture as fine as noise: "
         'noise="correlated" estimates its spectrum and removes it.',
         stacklevel=3,

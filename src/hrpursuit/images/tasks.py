@@ -10,9 +10,8 @@ from numpy.typing import NDArray
 
 from hrpursuit.images.assumed import Noise
 from hrpursuit.images.channels import across_channels
-from hrpursuit.images.grouped import denoise_in_groups
+from hrpursuit.images.grouped import denoise_in_two_steps, denoise_progressively
 from hrpursuit.images.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
-from hrpursuit.images.plain import denoise_patches
 from hrpursuit.images.poisson import Anscombe
 from hrpursuit.images.spectrum import Whitener
 from hrpursuit.images.stack import spread, store
@@ -20,7 +19,8 @@ from hrpursuit.images.tiles import Blend, Tile
 
 Values = NDArray[np.float64]
 Planes = NDArray[np.float32]
-Denoiser = Callable[[Planes, float, int, int], Planes]  # planes, sigma, size of patches, seed
+#: Planes (n_channels, height, width), sigma, size of patches, seed, and how many planes stand one below the other.
+Denoiser = Callable[[Planes, float, int, int, int], Planes]
 
 _WIDEST = 2.0**21  # range in units of the noise that is worth the work: single precision resolves an eighth of it
 _NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
@@ -31,8 +31,9 @@ _LEAST = 1e-3  # of the strongest noise, which stands for none at all where the 
 class Task:
     """One image of the stack: where it is, its noise, and how its tiles are denoised."""
 
-    pixels: NDArray[Any]  # (n_channels, height, width)
-    out: NDArray[Any]
+    pixels: NDArray[Any]  # (n_channels, height, width), of a volume (n_channels, n_planes, height, width)
+    out: NDArray[Any]  # the same of the planes that are `kept`
+    kept: slice
     anscombe: Anscombe | None
     offset: float
     unit: Values  # standard deviation of the noise, or its root mean square if it is correlated; broadcasts to pixels
@@ -45,7 +46,7 @@ class Task:
 
     def values(self, *where: Any) -> Values:
         """Pixels, after the stabilising transform if there is one."""
-        values = self.pixels[(slice(None), *where)].astype(np.float64)
+        values = self.pixels[(..., *where)].astype(np.float64)
         return values if self.anscombe is None else self.anscombe.forward(values)
 
     def planes(self, *where: Any) -> Planes:
@@ -62,12 +63,16 @@ class Task:
 
     def finished(self, rows: slice, corrections: Planes) -> Values:
         """The values of some rows as they will be stored."""
-        corrections = np.where(self._unit_at(rows) > 0, corrections, 0)  # without noise they stay as they are
-        values = self.values(rows) + self.divisors(rows) * corrections.astype(np.float64)
-        return values if self.anscombe is None else self.anscombe.backward(values)
+        corrections = corrections.reshape(*self.pixels.shape[:-2], *corrections.shape[-2:])
+        corrections = np.where(
+            self._unit_at(rows, slice(None)) > 0, corrections, 0
+        )  # without noise they stay as they are
+        values = self.values(rows, slice(None)) + self.divisors(rows, slice(None)) * corrections.astype(np.float64)
+        values = values if self.anscombe is None else self.anscombe.backward(values)
+        return values[:, self.kept] if values.ndim == 4 else values
 
     def _unit_at(self, *where: Any) -> Values:
-        return np.broadcast_to(self.unit, self.pixels.shape)[(slice(None), *where)] if self.unit.ndim else self.unit
+        return np.broadcast_to(self.unit, self.pixels.shape)[(..., *where)] if self.unit.ndim else self.unit
 
     def _of_channels(self) -> Values | None:
         """Noise of the channels if it differs."""
@@ -77,8 +82,10 @@ class Task:
         return np.maximum(strengths, _LEAST * self.unit.max())
 
 
-def prepare(pixels: NDArray[Any], out: NDArray[Any], noise: Noise, mode: str, patch_size: int, seed: int) -> Task:
-    """For an image (n_channels, height, width) and where its result goes."""
+def prepare(
+    pixels: NDArray[Any], out: NDArray[Any], kept: slice, noise: Noise, mode: str, patch_size: int, seed: int
+) -> Task:
+    """For an image and where its result goes."""
     middle, half_range = spread(pixels)
     anscombe, spectra = noise.anscombe, None
     unit = np.asarray(noise.sigma, float)
@@ -88,15 +95,15 @@ def prepare(pixels: NDArray[Any], out: NDArray[Any], noise: Noise, mode: str, pa
         middle, half_range = (low + high) / 2, (high - low) / 2
     unit = np.minimum(unit, half_range / _NARROWEST)
     if unit.ndim == 1:
-        unit = unit[:, None, None]
+        unit = unit.reshape(-1, *(1,) * (pixels.ndim - 1))
     largest = float(unit.max())
     is_clean = half_range >= _WIDEST * largest  # also where nothing but a constant is
     if noise.psd is not None and not is_clean:
         spectra = noise.psd.reshape(-1, *noise.psd.shape[-2:]) / largest**2
     offset = middle - half_range if mode == "paper" else middle
-    blend = Blend(len(pixels), pixels.shape[2])
-    denoiser: Denoiser = denoise_in_groups if mode == "best" else denoise_patches
-    task = Task(pixels, out, anscombe, offset, unit, spectra, is_clean, denoiser, patch_size, seed, blend)
+    blend = Blend(int(np.prod(pixels.shape[:-2])), pixels.shape[-1])
+    denoiser: Denoiser = denoise_progressively if mode == "best" else denoise_in_two_steps
+    task = Task(pixels, out, kept, anscombe, offset, unit, spectra, is_clean, denoiser, patch_size, seed, blend)
     if mode == "paper" and not is_clean:
         dictionaries = [learn_as_the_paper(patches, seed) for patches in _sampled_patches(task)]
         return replace(task, denoiser=partial(_paper, dictionaries))
@@ -109,27 +116,34 @@ def run(task: Task, tile: Tile) -> tuple[Task, Tile, Planes | None]:
         return task, tile, None
     planes = task.planes(tile.rows.pixels, tile.columns.pixels)
     if task.spectra is None:
-        added = task.denoiser(planes, 1.0, task.patch_size, task.seed + tile.number) - planes
+        added = _added(task, tile, planes)
     else:
-        whitener = Whitener.of(task.spectra, planes.shape[1:])
-        planes = whitener.forward(planes)
-        added = whitener.backward(task.denoiser(planes, 1.0, task.patch_size, task.seed + tile.number) - planes)
+        whitener = Whitener.of(task.spectra, planes.shape[-2:])
+        added = whitener.backward(_added(task, tile, whitener.forward(planes)))
     return task, tile, task.corrections(added)
+
+
+def _added(task: Task, tile: Tile, planes: Planes) -> Planes:
+    """What denoising adds to planes with white unit noise."""
+    n_planes = planes.shape[1] if planes.ndim == 4 else 1
+    as_one = planes.reshape(len(planes), -1, planes.shape[-1])
+    denoised = task.denoiser(as_one, 1.0, task.patch_size, task.seed + tile.number, n_planes)
+    return denoised.reshape(planes.shape) - planes
 
 
 def finish(task: Task, tile: Tile, n_tiles: int, next_row: int, correction: Planes | None) -> None:
     """Blend a tile in; store the rows of the image to which no further tile adds."""
     if correction is None:
-        where = (slice(None), tile.rows.pixels, tile.columns.pixels)
-        task.out[where] = task.pixels[where]
+        where = (..., tile.rows.pixels, tile.columns.pixels)
+        task.out[where] = task.pixels[:, task.kept][where] if task.pixels.ndim == 4 else task.pixels[where]
         return
-    task.blend.add(tile, correction)
+    task.blend.add(tile, correction.reshape(-1, *correction.shape[-2:]))
     if tile.last_in_row:
         rows, corrections = task.blend.take(tile.rows.stop if tile.number + 1 == n_tiles else next_row)
-        store(task.finished(rows, corrections), task.out[:, rows])
+        store(task.finished(rows, corrections), task.out[..., rows, :])
 
 
-def _paper(dictionaries: list[Planes], planes: Planes, sigma: float, size: int, seed: int) -> Planes:
+def _paper(dictionaries: list[Planes], planes: Planes, sigma: float, size: int, seed: int, n_planes: int) -> Planes:
     return np.stack(
         [denoise_as_the_paper(plane, atoms, sigma) for plane, atoms in zip(planes, dictionaries, strict=True)]
     )

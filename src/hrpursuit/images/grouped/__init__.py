@@ -1,5 +1,5 @@
-"""Denoising in groups of similar patches: the mode `best`."""
+"""Denoising in groups of similar patches: the modes `best` and `fast`."""
 
-from hrpursuit.images.grouped.passes import denoise_in_groups
+from hrpursuit.images.grouped.progressive import denoise_in_two_steps, denoise_progressively
 
-__all__ = ["denoise_in_groups"]
+__all__ = ["denoise_in_two_steps", "denoise_progressively"]

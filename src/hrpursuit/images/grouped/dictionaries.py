@@ -3,12 +3,10 @@
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hrpursuit.images.learning import dct_atoms, learn_atoms
+from hrpursuit.images.matching import Groups
 from hrpursuit.images.patches import Plane, patches_at
-
-Groups = NDArray[np.int32]
 
 _N_ROWS, _N_ROWS_OF_CLASS = 4000, 2000  # most rows to learn from
 _FEWEST_GROUPS = 100  # below, a class has the dictionary of all

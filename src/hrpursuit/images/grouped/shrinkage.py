@@ -1,4 +1,4 @@
-"""Groups of patches in a dictionary and Haar's transform along the group: shrink the coefficients, and back."""
+"""Hard thresholds of codes: of single patches, and of groups in Haar's transform along the group."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,24 @@ def autocorrelations(atoms: Plane, size: int) -> NDArray[np.float32]:
     shifts = np.arange(1 - size, size)
     products = np.fft.irfft2(spectra, s=(2 * size, 2 * size))[:, shifts][:, :, shifts]
     return np.ascontiguousarray(products.transpose(1, 2, 0), dtype=np.float32)
+
+
+@kernel(nogil=True, fastmath=True)
+def keep_large(codes, threshold, corners, weights):
+    """Clear the codes below the threshold but the first, and multiply each row by its weight."""
+    n_codes = codes.shape[1]
+    for i in range(len(codes)):
+        row = codes[i]
+        n_kept = 1
+        for k in range(1, n_codes):
+            if abs(row[k]) >= threshold:
+                n_kept += 1
+            else:
+                row[k] = 0
+        weight = np.float32(1) / np.float32(n_kept)
+        for k in range(n_codes):
+            row[k] *= weight
+        weights[corners[i]] = weight
 
 
 @kernel(nogil=True, fastmath=True)
@@ -43,30 +61,6 @@ def keep_strong(codes, groups, places, n_columns, correlations, threshold, sums,
                 kept = np.float32(1) if line[k] * line[k] >= limit * variance[k] else np.float32(0)
                 line[k] *= kept
                 noise += kept * variance[k]
-        _scatter(coefficients, groups[g], np.float32(1) / noise, sums, weights)
-
-
-@kernel(nogil=True, fastmath=True)
-def shrink_by_pilot(codes, expected, groups, variance, sums, weights):
-    """Multiply each coefficient by its Wiener gain, and sum up what comes for each patch.
-
-    `expected` are the codes of the pilot, `variance` that of the noise in the same unit.
-    """
-    n_members, n_codes = groups.shape[1], codes.shape[1]
-    coefficients = np.empty((n_members, n_codes), np.float32)
-    pilot = np.empty((n_members, n_codes), np.float32)
-    for g in range(len(groups)):
-        _gather(codes, groups[g], coefficients)
-        _gather(expected, groups[g], pilot)
-        pilot[0, 0] = np.float32(1e15) * np.sqrt(variance)  # the mean of the group stays, whatever the range
-        noise = np.float32(0.5)
-        for m in range(n_members):
-            line, other = coefficients[m], pilot[m]
-            for k in range(n_codes):
-                power = other[k] * other[k]
-                gain = power / (power + variance)
-                line[k] *= gain
-                noise += gain * gain
         _scatter(coefficients, groups[g], np.float32(1) / noise, sums, weights)
 
 
