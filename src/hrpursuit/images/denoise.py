@@ -97,7 +97,7 @@ def denoise(
         Axis of the channels; None for grey images.
     plane_axis : int or None, default=None
         Axis of the planes of a volume or the frames of a film, from each of which patches are grouped with those of the
-        two before and the two behind, at most 9 pixels away. With None all axes in front make a stack.
+        three before and the three behind, at most 9 pixels away. With None all axes in front make a stack.
     noise : {"gaussian", "correlated", "poisson", "poisson-gaussian"}, default="gaussian"
         "gaussian": white Gaussian noise. "correlated": Gaussian noise with correlated neighbouring pixels, as in images
         that were demosaiced, resized or stored as JPEG; its spectrum is `psd`, or estimated. "poisson": that of counted

@@ -13,7 +13,7 @@ Groups = NDArray[np.int32]  # corners of patches in the order of `patches_of`, o
 
 _N_FEATURES = 16  # strongest cosine coefficients that patches are compared by
 _FLOOR = 2.0  # squared distance of 8 x 8 patches, in variances of the noise, that is too small to mean something
-_NEAR_PLANES, _REACH_OF_PLANES = 2, 9  # planes before and behind that are searched, and pixels
+_NEAR_PLANES, _REACH_OF_PLANES = 3, 9  # planes before and behind that are searched, and pixels
 _STRIP = 16  # rows of patches in memory at a time, where they are `size` squared times the image
 
 
@@ -27,8 +27,8 @@ def find_groups(
     Patches that differ by less than the noise that is left in the pilot are equally good, and drawn at random: the
     very nearest would be those whose noise is alike. Groups of fewer than `n_members` where there are no more patches.
 
-    Of `n_planes` of a volume or film, one below the other in `pilot`, patches of the two before and the two behind count
-    too, at most 9 pixels away.
+    Of `n_planes` of a volume or film, one below the other in `pilot`, patches of the three before and the three behind
+    count too, at most 9 pixels away.
     """
     features = _features(pilot, size)
     draws = np.random.default_rng(seed).random((2 * reach + 1, 2 * reach + 1), dtype=np.float32)

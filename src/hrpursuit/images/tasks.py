@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
 
 from hrpursuit.images.assumed import Noise
 from hrpursuit.images.channels import across_channels
@@ -24,6 +25,9 @@ Denoiser = Callable[[Planes, float, int, int, int], Planes]
 
 _WIDEST = 2.0**21  # range in units of the noise that is worth the work: single precision resolves an eighth of it
 _NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
+_NEIGHBOURHOOD = 4.0  # pixels, standard deviation of a Gaussian window
+_ROUGH, _MOST_ROUGH = 1.3, 0.005  # times the noise of the neighbourhood; share of pixels with more that may be
+_STEPS = (1.5, 0.87, 0.5)  # noise that is assumed, in that of the neighbourhood
 _LEAST = 1e-3  # of the strongest noise, which stands for none at all where the image is divided by it
 
 
@@ -37,6 +41,7 @@ class Task:
     anscombe: Anscombe | None
     offset: float
     unit: Values  # standard deviation of the noise, or its root mean square if it is correlated; broadcasts to pixels
+    smooth: Values | None  # the same without jumps from pixel to pixel, if it has them; of the shape of the pixels
     spectra: Values | None  # of correlated noise in units of its variance, (1 or n_channels, height, width)
     is_clean: bool
     denoiser: Denoiser
@@ -52,14 +57,27 @@ class Task:
     def planes(self, *where: Any) -> Planes:
         """Decorrelated channels in units of the noise."""
         scaled = (self.values(*where) - self.offset) / self.divisors(*where)
-        return across_channels(scaled.astype(np.float32), sigmas=self._of_channels())
+        return self.decorrelated(scaled.astype(np.float32))
+
+    def decorrelated(self, channels: Planes) -> Planes:
+        return across_channels(channels, sigmas=self._of_channels())
 
     def corrections(self, planes: Planes) -> Planes:
         """What is added to decorrelated channels as it is added to pixels, in units of the noise."""
         return across_channels(planes, inverse=True, sigmas=self._of_channels())
 
     def divisors(self, *where: Any) -> Values:
-        return np.maximum(self._unit_at(*where), _LEAST * self.unit.max())
+        return np.maximum(self._unit_at(*where) if self.smooth is None else self.smooth[(..., *where)], self._least)
+
+    def roughness(self, *where: Any) -> Planes | None:
+        """Noise of each pixel in units of the one that the image is divided by, where they differ."""
+        if self.smooth is None:
+            return None
+        return np.asarray(np.maximum(self._unit_at(*where), self._least) / self.divisors(*where), np.float32)
+
+    @property
+    def _least(self) -> float:
+        return float(_LEAST * self.unit.max())
 
     def finished(self, rows: slice, corrections: Planes) -> Values:
         """The values of some rows as they will be stored."""
@@ -79,7 +97,7 @@ class Task:
         if self.unit.ndim == 0 or len(self.unit) == 1:
             return None
         strengths = np.sqrt(np.mean(self.unit**2, axis=tuple(range(1, self.unit.ndim))))
-        return np.maximum(strengths, _LEAST * self.unit.max())
+        return np.maximum(strengths, self._least)
 
 
 def prepare(
@@ -103,7 +121,21 @@ def prepare(
     offset = middle - half_range if mode == "paper" else middle
     blend = Blend(int(np.prod(pixels.shape[:-2])), pixels.shape[-1])
     denoiser: Denoiser = denoise_progressively if mode == "best" else denoise_in_two_steps
-    task = Task(pixels, out, kept, anscombe, offset, unit, spectra, is_clean, denoiser, patch_size, seed, blend)
+    task = Task(
+        pixels,
+        out,
+        kept,
+        anscombe,
+        offset,
+        unit,
+        _smooth(unit, pixels.shape),
+        spectra,
+        is_clean,
+        denoiser,
+        patch_size,
+        seed,
+        blend,
+    )
     if mode == "paper" and not is_clean:
         dictionaries = [learn_as_the_paper(patches, seed) for patches in _sampled_patches(task)]
         return replace(task, denoiser=partial(_paper, dictionaries))
@@ -115,12 +147,44 @@ def run(task: Task, tile: Tile) -> tuple[Task, Tile, Planes | None]:
     if task.is_clean:
         return task, tile, None
     planes = task.planes(tile.rows.pixels, tile.columns.pixels)
-    if task.spectra is None:
+    rough = task.roughness(tile.rows.pixels, tile.columns.pixels)
+    if rough is not None:
+        added = _step_by_step(task, tile, planes, rough) - planes
+    elif task.spectra is None:
         added = _added(task, tile, planes)
     else:
         whitener = Whitener.of(task.spectra, planes.shape[-2:])
         added = whitener.backward(_added(task, tile, whitener.forward(planes)))
     return task, tile, task.corrections(added)
+
+
+def _smooth(unit: Values, shape: tuple[int, ...]) -> Values | None:
+    """The noise as its neighbourhood has it: one over the root of the mean of one over the variance."""
+    if unit.ndim == 0 or unit.shape[-1] == 1:
+        return None
+    certain = np.maximum(unit / unit.max(), _LEAST) ** -2
+    smooth = gaussian_filter(certain, [0.0] * (unit.ndim - 2) + [_NEIGHBOURHOOD] * 2) ** -0.5 * unit.max()
+    if np.mean(unit > _ROUGH * smooth) < _MOST_ROUGH:
+        return None
+    return np.broadcast_to(smooth, shape)
+
+
+def _step_by_step(task: Task, tile: Tile, planes: Planes, rough: Planes) -> Planes:
+    """Denoise where the noise jumps from pixel to pixel, and is `rough` times that of its neighbourhood.
+
+    By turns the image is denoised as if the noise were the same everywhere, less each time, and what is found is
+    averaged with the noisy image, weighted by how certain each is in each pixel (half-quadratic splitting).
+    """
+    noisy = task.corrections(planes)
+    certain = np.minimum(rough**-2, 1)
+    edges = [0.0] * (noisy.ndim - 2) + [1.0] * 2
+    near = gaussian_filter(noisy * certain, edges) / gaussian_filter(np.broadcast_to(certain, noisy.shape), edges)
+    mixed = certain * noisy + (1 - certain) * near
+    for noise in _STEPS:
+        found = task.decorrelated(mixed) / np.float32(noise)
+        found = task.corrections((found + _added(task, tile, found)) * np.float32(noise))
+        mixed = (noisy * rough**-2 + found * noise**-2) / (rough**-2 + noise**-2)
+    return task.decorrelated(found)
 
 
 def _added(task: Task, tile: Tile, planes: Planes) -> Planes:

@@ -11,7 +11,7 @@ _MARGIN = 16  # pixels at a tile's inner border that are not used: fewer patches
 _RAMP = 32  # pixels over which one tile fades into the next
 _OVERLAP = 2 * _MARGIN + _RAMP
 CORE_OF_PLANES = 192  # for tiles of several planes
-_PLANES, _PLANE_OVERLAP = 12, 2
+_PLANES, _PLANE_OVERLAP = 12, 3
 
 
 @dataclass(frozen=True)

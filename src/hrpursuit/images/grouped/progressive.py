@@ -16,7 +16,6 @@ _N_STEPS = 6
 _FIRST_SHARE = 0.75  # of the noise that would be left before the first step; it falls linearly to none
 _N_SCALES = 3
 _SMALLEST = 2  # sizes of a patch that the coarsest scale must have
-_MORE_MEMBERS = 1  # times as many members where groups reach into other planes
 _FAST_STEPS = (0.4, 0.0)  # shares of the noise that the two steps of `fast` leave
 
 
@@ -30,11 +29,10 @@ class Grouping:
     reach: int = 19
 
     def groups(self, pilot: Planes, seed: int, n_planes: int) -> Groups:
-        n_members = self.n_members if n_planes == 1 else _MORE_MEMBERS * self.n_members
         return find_groups(
             pilot[0],
             self.size,
-            n_members=n_members,
+            n_members=self.n_members,
             stride=self.stride,
             seed=seed,
             reach=self.reach,
@@ -98,7 +96,7 @@ def denoise_in_two_steps(planes: Planes, sigma: float, size: int, seed: int, n_p
     unit = np.float32(sigma)
     noisy = planes / unit
     pilot = np.stack([threshold_single_patches(plane, size, seed, n_planes) for plane in noisy])
-    groups = Grouping(size, 24, 5, reach=12)
+    groups = Grouping(size, 24 if n_planes == 1 else 48, 5, reach=12)
     found, mixed = groups.groups(pilot, seed, n_planes), noisy
     for tau, combine in zip(_FAST_STEPS, (False, True), strict=True):
         pilot, mixed = _filtered(noisy, pilot, mixed, found, size, tau, combine=combine)
