@@ -62,8 +62,8 @@ INSIDE = {
     "images": [
         ["channels", "counting", "options", "patches", "poisson", "spectrum", "stack", "tiles"],
         ["learning", "masked_groups", "noise", "paper", "patch_hrp"],
-        ["assumed", "directions", "filling"],
-        ["noise_options", "suspicions"],
+        ["assumed", "directions", "matching"],
+        ["filling", "noise_options", "suspicions"],
         ["grouped"],
         ["tasks"],
         ["denoise"],

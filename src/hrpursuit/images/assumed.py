@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter
 
 from hrpursuit.images.channels import across_channels
 from hrpursuit.images.counting import variance_and_mean
@@ -18,6 +19,7 @@ Values = NDArray[np.float64]
 KINDS = ("gaussian", "correlated", "poisson", "poisson-gaussian")
 _UNLIKE = 1.5  # ratio of the largest to the smallest estimate from which channels are taken to have noise of their own
 _PLANES = 16  # of a volume that are looked at
+_AROUND = 5  # pixels a side over which the darkest mean is looked for
 _CLIPPED = 0.1  # share of pixels at one end of the range from which the variance there is no line
 
 
@@ -123,9 +125,13 @@ def _counted(pixels: NDArray[Any], sigma: Any, gain: float | None) -> Noise:
                 stacklevel=2,
             )
     slope, at_zero = variance_and_mean(pixels, None if sigma is None else float(sigma), gain)
-    if at_zero < 0 < slope:
-        return Noise("poisson-gaussian", 0.0, slope, -at_zero / slope, estimated=(*estimated, "offset"))
-    return Noise("poisson-gaussian", float(np.sqrt(max(at_zero, 0.0))), slope, estimated=estimated)
+    offset = 0.0
+    if at_zero < 0 < slope:  # zero counts are brighter than 0, but nothing is darker than they are
+        darkest = uniform_filter(pixels.astype(np.float64), (0, _AROUND, _AROUND)).min()
+        offset = float(min(-at_zero / slope, darkest))
+        at_zero += slope * offset
+        estimated = (*estimated, "offset")
+    return Noise("poisson-gaussian", float(np.sqrt(max(at_zero, 0.0))), slope, offset, estimated=estimated)
 
 
 def _correlated(pixels: NDArray[Any], sigma: Any, psd: Values | None) -> Noise:
@@ -148,7 +154,7 @@ def _in_short(sigma: float | Values) -> str:
     def number(value: float) -> str:
         return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
 
-    values = np.ravel(sigma)
+    values = np.unique(sigma) if np.ptp(sigma) == 0 else np.ravel(sigma)
     if len(values) <= 4:
         return ", ".join(number(float(value)) for value in values)
     return f"{number(float(values.min()))} to {number(float(values.max()))}"

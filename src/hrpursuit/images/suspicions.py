@@ -46,7 +46,7 @@ def check_counts(pixels: NDArray[Any], noise: Noise) -> None:
     if transform is None:
         return
     low = float(pixels.min()) - noise.offset
-    if low < 0 and low < -_NEGATIVE * transform.sigma:
+    if "sigma" not in noise.estimated and low < 0 and low < -_NEGATIVE * transform.sigma:
         share = float(np.mean(pixels < noise.offset - _NEGATIVE * transform.sigma))
         raise ValueError(
             f"image has negative values, down to {low:.4g} ({share:.2%} of the pixels), and counts with "

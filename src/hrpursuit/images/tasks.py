@@ -26,6 +26,7 @@ Denoiser = Callable[[Planes, float, int, int, int], Planes]
 _WIDEST = 2.0**21  # range in units of the noise that is worth the work: single precision resolves an eighth of it
 _NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
 _NEIGHBOURHOOD = 4.0  # pixels, standard deviation of a Gaussian window
+_LEAST_NEAR = 0.1  # of the strongest noise: pixels that are more certain do not tell more of their neighbours
 _ROUGH, _MOST_ROUGH = 1.3, 0.005  # times the noise of the neighbourhood; share of pixels with more that may be
 _STEPS = (1.5, 0.87, 0.5)  # noise that is assumed, in that of the neighbourhood
 _LEAST = 1e-3  # of the strongest noise, which stands for none at all where the image is divided by it
@@ -73,7 +74,7 @@ class Task:
         """Noise of each pixel in units of the one that the image is divided by, where they differ."""
         if self.smooth is None:
             return None
-        return np.asarray(np.maximum(self._unit_at(*where), self._least) / self.divisors(*where), np.float32)
+        return np.asarray(np.maximum(self._unit_at(*where), _LEAST_NEAR * self.unit.max()) / self.divisors(*where), np.float32)
 
     @property
     def _least(self) -> float:
@@ -162,7 +163,7 @@ def _smooth(unit: Values, shape: tuple[int, ...]) -> Values | None:
     """The noise as its neighbourhood has it: one over the root of the mean of one over the variance."""
     if unit.ndim == 0 or unit.shape[-1] == 1:
         return None
-    certain = np.maximum(unit / unit.max(), _LEAST) ** -2
+    certain = np.maximum(unit / unit.max(), _LEAST_NEAR) ** -2
     smooth = gaussian_filter(certain, [0.0] * (unit.ndim - 2) + [_NEIGHBOURHOOD] * 2) ** -0.5 * unit.max()
     if np.mean(unit > _ROUGH * smooth) < _MOST_ROUGH:
         return None
