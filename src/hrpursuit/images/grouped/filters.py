@@ -29,13 +29,14 @@ def filter_groups(
     means, squares = means_of_patches(removed, size).ravel(), means_of_patches(removed * removed, size).ravel()
     dtype = np.float64 if np.ptp(pilot) > _WIDE else np.float32
     n_members, n_pixels = groups.shape[1], size * size
+    constants = dtype(1), dtype(n_members), dtype(n_pixels)
     room = tuple(np.empty((n_members, n_pixels), dtype) for _ in range(3))
     square_room = tuple(np.empty((n_members, n_members), dtype) for _ in range(3))
     next_pilot, next_mixed = np.zeros_like(pilot), np.zeros_like(pilot)
     weights = np.zeros((pilot.shape[0] - size + 1, pilot.shape[1] - size + 1), np.float32)
     _filter_groups(
         pilot, mixed, means, squares, groups, size, dtype(tau), dtype(_LEAST_FALL), 2 * np.finfo(dtype).eps, combine,
-        room, square_room, next_pilot, next_mixed, weights.ravel(),
+        constants, room, square_room, next_pilot, next_mixed, weights.ravel(),
     )  # fmt: skip
     total = weight_of_pixels(weights, size)
     return next_pilot / total, next_mixed / total
@@ -44,21 +45,23 @@ def filter_groups(
 @kernel(nogil=True, fastmath=True, error_model="numpy")
 def _filter_groups(
     pilot, mixed, means, squares, groups, size, tau, least_fall, least_ridge, combine,
-    room, square_room, next_pilot, next_mixed, weights,
+    constants, room, square_room, next_pilot, next_mixed, weights,
 ):  # fmt: skip
     n_columns = pilot.shape[1] - size + 1
     expected, noisy, filtered = room
     system, first, second = square_room
     n_members, n_pixels = expected.shape
-    transposed = np.empty((n_pixels, n_members), expected.dtype)
-    pivots = np.empty((_PIVOTS, n_members), expected.dtype)
+    # numbers of one precision: with an int among them the kernel would run in double
+    one, members_of_group, pixels_of_patch = constants
+    share_of_one = one / members_of_group
+    pivots = np.empty((4, n_members), expected.dtype)
     mean, noisy_mean = np.empty(n_pixels, expected.dtype), np.empty(n_pixels, expected.dtype)
     member_weights = np.ones(n_members, expected.dtype)
     for g in range(len(groups)):
         members = groups[g]
-        noise = max(1 - _removed(members, means, squares), tau + least_fall)
-        _read(pilot, members, n_columns, size, expected, mean)
-        _read(mixed, members, n_columns, size, noisy, noisy_mean)
+        noise = max(one - _removed(members, means, squares), tau + least_fall)
+        _read(pilot, members, n_columns, size, share_of_one, expected, mean)
+        _read(mixed, members, n_columns, size, share_of_one, noisy, noisy_mean)
         if not combine:
             noisy_mean[:] = mean
         for m in range(n_members):
@@ -67,23 +70,21 @@ def _filter_groups(
                 row[c] -= mean[c]
             for c in range(n_pixels):
                 other[c] -= noisy_mean[c]
-            for c in range(n_pixels):
-                transposed[c, m] = row[c]
-        _multiply(expected, transposed, system)
+        np.dot(expected, expected.T, system)
         trace = system[0, 0]
         for m in range(1, n_members):
             trace += system[m, m]
-        ridge = max(noise * noise * (n_pixels if combine else n_members), least_ridge * trace)
+        ridge = max(noise * noise * (pixels_of_patch if combine else members_of_group), least_ridge * trace)
         for m in range(n_members):
             system[m, m] += ridge
         _invert(system, pivots)
         if combine:
-            _combinations(system, ridge, member_weights)
-            _multiply(system, noisy, filtered)
+            _combinations(system, ridge, share_of_one, member_weights)
+            np.dot(system, noisy, filtered)
         else:
-            _multiply(noisy, transposed, first)
-            _multiply(first, system, second)
-            _multiply(second, expected, filtered)
+            np.dot(noisy, expected.T, first)
+            np.dot(first, system, second)
+            np.dot(second, expected, filtered)
         share = tau / noise
         for m in range(n_members):
             row, other, weight = filtered[m], noisy[m], member_weights[m]
@@ -113,13 +114,13 @@ def _removed(members, means, squares):
 
 
 @kernel(nogil=True, fastmath=True, error_model="numpy")
-def _combinations(inverse, ridge, weights):
+def _combinations(inverse, ridge, share, weights):
     """Turn the inverse of the system into I - ridge * inverse, in place, and weigh each row.
 
-    With the mean of the group, which the caller puts back, 1 / k more in every entry, each row sums up to one. Its
-    weight is one over its sum of squares, the share of the noise that is left, which is at least 1 / k.
+    With the mean of the group, which the caller puts back, `share` more in every entry, one over the number of
+    patches, each row sums up to one. Its weight is one over its sum of squares, the part of the noise that is left.
     """
-    share = 1 / weights.dtype.type(len(inverse))
+    one = share / share
     for m in range(len(inverse)):
         row = inverse[m]
         total = ridge - ridge
@@ -127,45 +128,58 @@ def _combinations(inverse, ridge, weights):
             entry = ridge * row[j]
             total += entry * entry
             row[j] = -entry
-        weights[m] = 1 / max(1 + share + 2 * row[m] + total, share)
-        row[m] += 1
-
-
-_PIVOTS = 4  # rows that are swept at a time: loops over rows of a group are short
+        weights[m] = one / max(one + share + row[m] + row[m] + total, share)
+        row[m] += one
 
 
 @kernel(nogil=True, fastmath=True, error_model="numpy")
 def _invert(matrix, rows):
     """Invert a positive definite matrix in place, by Gauss-Jordan steps of four rows; `rows` is room for four."""
     n = len(matrix)
-    block = np.empty((_PIVOTS, _PIVOTS), matrix.dtype)
+    block = np.empty((4, 4), matrix.dtype)
     r0, r1, r2, r3 = rows[0], rows[1], rows[2], rows[3]
     p = 0
-    while p + _PIVOTS <= n:
-        for i in range(_PIVOTS):
-            for j in range(_PIVOTS):
+    while p + 4 <= n:
+        for i in range(4):
+            for j in range(4):
                 block[i, j] = matrix[p + i, p + j]
+        for i in range(4):  # as in _sweep, with loops whose length the compiler knows
+            scale = 1 / block[i, i]
+            block[i, i] = 1
+            for k in range(4):
+                block[i, k] *= scale
+            for j in range(4):
+                if j != i:
+                    share = block[j, i]
+                    block[j, i] = 0
+                    for k in range(4):
+                        block[j, k] -= share * block[i, k]
+        for i in range(4):
+            for j in range(4):
                 matrix[p + i, p + j] = 0
-        for i in range(_PIVOTS):
-            _sweep(block, i)
         m0, m1, m2, m3 = matrix[p], matrix[p + 1], matrix[p + 2], matrix[p + 3]
-        for i in range(_PIVOTS):
-            row, b0, b1, b2, b3 = rows[i], block[i, 0], block[i, 1], block[i, 2], block[i, 3]
+        for i in range(4):
+            row = rows[i]
+            b0, b1, b2, b3 = block[i, 0], block[i, 1], block[i, 2], block[i, 3]
             for k in range(n):
                 row[k] = b0 * m0[k] + b1 * m1[k] + b2 * m2[k] + b3 * m3[k]
-            for j in range(_PIVOTS):
+            for j in range(4):
                 row[p + j] = block[i, j]
         for i in range(n):
-            if p <= i < p + _PIVOTS:
-                matrix[i] = rows[i - p]
-                continue
             row = matrix[i]
-            a0, a1, a2, a3 = row[p], row[p + 1], row[p + 2], row[p + 3]
-            for j in range(_PIVOTS):
-                row[p + j] = 0
+            if i < p or i >= p + 4:
+                a0, a1, a2, a3 = row[p], row[p + 1], row[p + 2], row[p + 3]
+                row[p] = 0
+                row[p + 1] = 0
+                row[p + 2] = 0
+                row[p + 3] = 0
+                for k in range(n):
+                    row[k] -= a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k]
+        for i in range(4):
+            row, swept = matrix[p + i], rows[i]
             for k in range(n):
-                row[k] -= a0 * r0[k] + a1 * r1[k] + a2 * r2[k] + a3 * r3[k]
-        p += _PIVOTS
+                row[k] = swept[k]
+        p += 4
     while p < n:
         _sweep(matrix, p)
         p += 1
@@ -175,8 +189,9 @@ def _invert(matrix, rows):
 def _sweep(matrix, p):
     """One Gauss-Jordan step: after one for every row the matrix is inverted."""
     pivot = matrix[p]
-    scale = 1 / pivot[p]
-    pivot[p] = 1
+    one = pivot[p] / pivot[p]
+    scale = one / pivot[p]
+    pivot[p] = one
     for k in range(len(pivot)):
         pivot[k] *= scale
     for i in range(len(matrix)):
@@ -189,30 +204,7 @@ def _sweep(matrix, p):
 
 
 @kernel(nogil=True, fastmath=True, error_model="numpy")
-def _multiply(A, B, C):
-    """C = A B for matrices that are in the cache, without a call of BLAS for each: eight rows of B at a time."""
-    n = A.shape[1]
-    for i in range(len(A)):
-        row, a = C[i], A[i]
-        row[:] = 0
-        j = 0
-        while j + 8 <= n:
-            a0, a1, a2, a3, a4, a5, a6, a7 = a[j], a[j + 1], a[j + 2], a[j + 3], a[j + 4], a[j + 5], a[j + 6], a[j + 7]
-            b0, b1, b2, b3, b4, b5, b6, b7 = B[j], B[j + 1], B[j + 2], B[j + 3], B[j + 4], B[j + 5], B[j + 6], B[j + 7]
-            for k in range(len(row)):
-                row[k] += (a0 * b0[k] + a1 * b1[k] + a2 * b2[k] + a3 * b3[k]) + (
-                    a4 * b4[k] + a5 * b5[k] + a6 * b6[k] + a7 * b7[k]
-                )
-            j += 8
-        while j < n:
-            a0, b0 = a[j], B[j]
-            for k in range(len(row)):
-                row[k] += a0 * b0[k]
-            j += 1
-
-
-@kernel(nogil=True, fastmath=True, error_model="numpy")
-def _read(plane, members, n_columns, size, patches, mean):
+def _read(plane, members, n_columns, size, share, patches, mean):
     """The patches of a group, and their mean."""
     mean[:] = 0
     for m in range(len(members)):
@@ -224,7 +216,6 @@ def _read(plane, members, n_columns, size, patches, mean):
                 row[r * size + c] = line[c]
         for c in range(len(mean)):
             mean[c] += row[c]
-    share = 1 / mean.dtype.type(len(members))
     for c in range(len(mean)):
         mean[c] *= share
 
