@@ -74,7 +74,9 @@ class Task:
         """Noise of each pixel in units of the one that the image is divided by, where they differ."""
         if self.smooth is None:
             return None
-        return np.asarray(np.maximum(self._unit_at(*where), _LEAST_NEAR * self.unit.max()) / self.divisors(*where), np.float32)
+        return np.asarray(
+            np.maximum(self._unit_at(*where), _LEAST_NEAR * self.unit.max()) / self.divisors(*where), np.float32
+        )
 
     @property
     def _least(self) -> float:

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hrpursuit.images.grouped.filters import filter_groups
+from hrpursuit.images.grouped.lines import faint_lines
 from hrpursuit.images.grouped.pilot import threshold_groups, threshold_single_patches
 from hrpursuit.images.grouped.scales import halved, merged
 from hrpursuit.images.matching import Groups, find_groups
@@ -105,7 +106,13 @@ def denoise_in_two_steps(planes: Planes, sigma: float, size: int, seed: int, n_p
 
 def _pilot(noisy: Planes, size: int, seed: int, n_planes: int) -> Planes:
     single = np.stack([threshold_single_patches(plane, size, seed, n_planes) for plane in noisy])
-    return threshold_groups(noisy, single, size, seed, n_planes)
+    single += _lines(noisy - single, n_planes)
+    pilot = threshold_groups(noisy, single, size, seed, n_planes)
+    return pilot + _lines(noisy - pilot, n_planes)
+
+
+def _lines(rest: Planes, n_planes: int) -> Planes:
+    return np.stack([np.concatenate([faint_lines(one) for one in np.split(plane, n_planes)]) for plane in rest])
 
 
 def _steps(noisy: Planes, pilot: Planes, groupings: tuple[Grouping, Grouping], seed: int, n_planes: int) -> Planes:
