@@ -12,7 +12,7 @@ _N_DIRECTIONS = 20
 _HALF_LENGTH = 12  # pixels; a window that fades to its ends
 _WIDTH = 1.5
 _FLANK = 3.5  # pixels from the middle of the line to where its background ends
-_SEEN = 4.2  # standard deviations of the noise from which a line is one: white noise has one pixel in 5,000
+_SEEN = 4.3  # standard deviations of the noise from which a line is one: white noise has one pixel in thousands
 
 
 def faint_lines(rest: Plane) -> Plane:

@@ -97,6 +97,7 @@ def denoise_in_two_steps(planes: Planes, sigma: float, size: int, seed: int, n_p
     unit = np.float32(sigma)
     noisy = planes / unit
     pilot = np.stack([threshold_single_patches(plane, size, seed, n_planes) for plane in noisy])
+    pilot += _lines(noisy - pilot, n_planes)
     groups = Grouping(size, 24 if n_planes == 1 else 48, 5, reach=12)
     found, mixed = groups.groups(pilot, seed, n_planes), noisy
     for tau, combine in zip(_FAST_STEPS, (False, True), strict=True):
