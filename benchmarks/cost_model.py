@@ -1,6 +1,6 @@
 """How a pass over the data is made up, against a model with five constants; then what the model says of larger data.
 
-Run `python benchmarks/cost_model.py`: about a minute. docs/scaling.md says what the figures mean.
+Run `python benchmarks/cost_model.py`: about a minute. docs/explanation/scale.md says what the figures mean.
 """
 
 import math
@@ -11,7 +11,8 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
-from common import describe_machine, seconds, table
+from common import command_line, seconds
+from results import Results
 from scipy.optimize import nnls
 from workers import workers
 
@@ -146,9 +147,8 @@ def fit_constants(times: dict, read: dict, overhead: dict) -> Constants:
     return Constants(1 / per_flop, per_entry, 4 * READINGS / min(read.values()), start, task)
 
 
-def print_passes(times: dict, plain: dict, constants: Constants) -> None:
-    print(f"\na pass (4 n N^2 flops) over {READINGS} readings, float32, {4 * READINGS / 2**20:.0f} MiB;")
-    print(f"on workers {CHUNKS} chunks, one thread each; plain: the same two products by themselves, one thread")
+def show_passes(results: Results, times: dict, plain: dict, constants: Constants) -> None:
+    """Plain: the same two products by themselves, one thread."""
 
     def cells():
         for n in FEATURES:
@@ -159,41 +159,39 @@ def print_passes(times: dict, plain: dict, constants: Constants) -> None:
                     "file": constants.from_file(READINGS, n),
                 }.get(place, constants.on_cluster(READINGS, n, n_workers, CHUNKS))
                 rate = 4 * READINGS * n / taken / 1e9
-                figures = f"{taken:.3f}", f"{rate:.1f}", f"{plain[n] / taken:.2f}", f"{4 * READINGS / taken / 1e9:.2f}"
-                yield n, place, *figures, f"{model:.3f}", f"{model / taken:.2f}"
+                yield n, place, taken, rate, plain[n] / taken, 4 * READINGS / taken / 1e9, model, model / taken
 
     header = ["features", "where", "seconds", "Gflop/s", "rate / plain", "GB/s read", "model, s", "model / measured"]
-    table(header, cells())
+    size = f"{4 * READINGS / 2**20:.0f} MiB"
+    results.figures(f"passes over {size} of float32; on workers {CHUNKS} chunks, one thread each", header, cells())
 
 
-def print_sent(sent: dict, overhead: dict) -> None:
+def show_sent(results: Results, sent: dict, overhead: dict) -> None:
+    """How many sums the busiest worker sent, to another worker or back (far more would mean that a chunk was moved),
+    and what a chunk costs the scheduler.
+    """
     n_sums = CHUNKS + math.ceil(CHUNKS / FAN_IN) + 1
-    print(
-        f"\nthe cluster: {n_sums} sums of 8 N^2 bytes are made in a pass; how many of them the busiest worker sent, to"
-    )
-    print("another worker or back (far more would mean that a chunk was moved), and what a chunk costs the scheduler")
 
     def cells():
         for (place, n), (least, most) in sent.items():
             a_sum, data = 8 * n**2, 4 * READINGS / (2 if place == "2 workers" else 1)
-            figures = f"{a_sum / 1e3:.1f}", f"{least / a_sum:.1f}", f"{most / a_sum:.1f}", f"{least / data:.0e}"
-            yield n, place, *figures, f"{1e3 * a_task(*overhead[place, n]):.2f}"
+            cost = 1e3 * a_task(*overhead[place, n])
+            yield n, place, a_sum / 1e3, least / a_sum, most / a_sum, least / data, cost
 
-    header = ["features", "where", "a sum, kB", "sums sent, least", "most", "bytes / data", "ms a chunk"]
-    table(header, cells())
+    header = ["features", "where", "a sum, kB", "sums sent, least", "most", "bytes / data", "ms per chunk"]
+    results.figures(f"the cluster: {n_sums} sums of 8 N^2 bytes are made in a pass", header, cells())
 
 
-def print_constants(constants: Constants, square: float) -> None:
-    print("\nthe constants")
+def show_constants(results: Results, constants: Constants, square: float) -> None:
     rows = [
-        ("flops a second and core", f"{constants.flops / 1e9:.1f}e9"),
-        ("(a product of 2048 x 2048, the same core)", f"{square / 1e9:.1f}e9"),
-        ("seconds a reading, besides the products", f"{constants.entry:.1e}"),
-        ("bytes a second from a cached file", f"{constants.read / 1e9:.1f}e9"),
-        ("seconds a pass, of the scheduler", f"{constants.start:.1e}"),
-        ("seconds a chunk, of the scheduler", f"{constants.task:.1e}"),
+        ("flops per second and core", constants.flops),
+        ("flops per second of a product of 2048 x 2048, the same core", square),
+        ("seconds per reading, besides the products", constants.entry),
+        ("bytes per second from a cached file", constants.read),
+        ("seconds per pass, of the scheduler", constants.start),
+        ("seconds per chunk, of the scheduler", constants.task),
     ]
-    table(["what".ljust(42), "value"], rows)
+    results.figures("the constants", ["constant".ljust(60), "value"], rows)
 
 
 def square_rate() -> float:
@@ -215,10 +213,9 @@ class PassNames(list):
         pass
 
 
-def passes_of_fits(folder: Path) -> None:
+def passes_of_fits(results: Results, folder: Path) -> None:
     """How often a fit reads its file, and what more rows buy."""
     n = 64
-    print(f"\npasses of a fit from a .npy file of {n} features; sparse: a fifth of the codes not zero")
     rng = np.random.default_rng(0)
     truth = random_orthogonal(n, rng).astype(np.float32)
 
@@ -245,9 +242,10 @@ def passes_of_fits(folder: Path) -> None:
             model = HRP(random_state=0).fit(rows)
             error = dictionary_error(model.components_, truth)
             names = ", ".join(f"{rows.watcher.count(name)} {name}" for name in dict.fromkeys(rows.watcher))
-            yield name, n_rows, bool(model.certificate_), f"{error:.1e}", rows.n_passes, names
+            yield name, n_rows, bool(model.certificate_), error, rows.n_passes, names
 
-    table(["data               ", "rows", "certified", "error", "passes", "of these, over the whole file"], cells())
+    header = ["data               ", "rows", "certified", "error", "passes", "of these, over the whole file"]
+    results.figures(f"fits from a .npy file of {n} features; sparse: a fifth of the codes not zero", header, cells())
 
 
 @dataclass(frozen=True)
@@ -304,12 +302,16 @@ class OnPaper:
         return taken * self.n_cores / 3600 * CORE_HOUR
 
 
-def on_paper(constants: Constants) -> None:
-    print("\non paper: 64 features, float32; a certified fit of 2 passes, a noisy one of 10, a dense one of 12.")
-    print(f"Supposed, not measured: ${CORE_HOUR} a core-hour, ${GB_MONTH} a GB-month,")
-    print(
-        f"{STORAGE_RATE / 1e6:.0f} MB/s and {CORE_MEMORY / 1e9:.0f} GB of memory a core, {HOP:g} s a level of the tree"
-    )
+def on_paper(results: Results, constants: Constants) -> None:
+    """64 features, float32; a certified fit of 2 passes, a noisy one of 10, a dense one of 12."""
+    supposed = [
+        ("dollars per core-hour", CORE_HOUR),
+        ("dollars per GB-month", GB_MONTH),
+        ("MB/s that a core reads", STORAGE_RATE / 1e6),
+        ("GB of memory per core", CORE_MEMORY / 1e9),
+        ("seconds per level of the tree", HOP),
+    ]
+    results.figures("supposed, not measured", ["what".ljust(30), "value"], supposed)
     cases = [
         OnPaper(constants, readings, n_cores, chunk)
         for readings, n_cores in ((1e12, 2_000), (1e15, 20_000))
@@ -318,36 +320,35 @@ def on_paper(constants: Constants) -> None:
 
     def pieces():
         for case in cases:
-            store = f"{case.size / 1e12:.0f}", f"{case.size / 1e9 * GB_MONTH:.0f}"
-            first = f"{case.readings:.0e}", *store, case.n_cores, f"{case.chunk / 1e9:g}", case.n_chunks
-            times = f"{case.reading:.0f}", f"{case.arithmetic:.1f}", f"{case.tasks:.0f}", f"{case.tree:.3f}"
-            yield *first, *times, f"{case.n_chunks * 8 * 64**2 / case.size:.0e}"
+            first = case.readings, case.size / 1e12, case.size / 1e9 * GB_MONTH, case.n_cores
+            times = case.reading, case.arithmetic, case.tasks, case.tree
+            yield *first, case.chunk / 1e9, case.n_chunks, *times, case.n_chunks * 8 * 64**2 / case.size
 
     header = ["readings", "TB", "$ a month", "cores", "chunk, GB", "chunks"]
-    table([*header, "read, s", "flops, s", "tasks, s", "tree, s", "sums / data"], pieces())
-    print()
+    header += ["read, s", "flops, s", "tasks, s", "tree, s", "sums / data"]
+    results.figures("on paper: a pass", header, pieces())
 
     def fits():
         for case in cases:
             taken = [case.fit(0, 1), case.fit(6, 2, 1), case.fit(7, 3, 1)]
-            times = (cell for one in taken for cell in (f"{one:.0f}", f"{case.dollars(one):.2f}"))
-            yield f"{case.readings:.0e}", f"{case.chunk / 1e9:g}", "yes" if case.stays else "no", *times
+            times = (cell for one in taken for cell in (one, case.dollars(one)))
+            yield case.readings, case.chunk / 1e9, "yes" if case.stays else "no", *times
 
-    header = ["readings", "chunk, GB", "in memory", "certified, s", "$", "noisy, s", "$", "dense, s", "$"]
-    table(header, fits())
+    header = ["readings", "chunk, GB", "in memory", "certified, s", "certified, $", "noisy, s", "noisy, $"]
+    results.figures("on paper: fits", [*header, "dense, s", "dense, $"], fits())
 
 
 def main() -> None:
-    describe_machine()
-    with tempfile.TemporaryDirectory() as folder:
+    quick = command_line(__doc__).parse_args().quick  # the same, but not kept
+    with Results(__file__, partial=quick) as results, tempfile.TemporaryDirectory() as folder:
         times, plain, read = passes_here(Path(folder))
         more, sent, overhead = passes_on_cluster()
         constants = fit_constants(times, read, overhead)
-        print_passes(times | more, plain, constants)
-        print_sent(sent, overhead)
-        passes_of_fits(Path(folder))
-        print_constants(constants, square_rate())
-        on_paper(constants)
+        show_passes(results, times | more, plain, constants)
+        show_sent(results, sent, overhead)
+        passes_of_fits(results, Path(folder))
+        show_constants(results, constants, square_rate())
+        on_paper(results, constants)
 
 
 if __name__ == "__main__":

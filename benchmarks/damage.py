@@ -1,11 +1,11 @@
 """Files of every kind, cut and changed in 10,000 ways: a clear error or whole chunks, never anything else.
 
-Run `python benchmarks/damage.py [--files 10000] [--seed 0]`. The files are read in another process, so that a crash or
-a hang is seen, once strictly and once with damaged="skip". Counted as failures: anything raised but DamagedFile,
-UnsupportedVersion and LimitExceeded, a crash, more than 20 seconds, data that differ from the original without an
-error, and more than 4 times the memory that reading the unchanged file takes. Of files whose checksums were made to fit
-again wrong data cannot be told, all else can; such a file may claim another way of coding, or larger chunks, and then
-take the memory of these. Exits with 1 if there is a failure.
+Run `python benchmarks/damage.py [--files 10000] [--seed 0]`, or with --quick for 500 files. The files are read in
+another process, so that a crash or a hang is seen, once strictly and once with damaged="skip". Counted as failures:
+anything raised but DamagedFile, UnsupportedVersion and LimitExceeded, a crash, more than 20 seconds, data that differ
+from the original without an error, and more than 4 times the memory that reading the unchanged file takes. Of files
+whose checksums were made to fit again wrong data cannot be told, all else can; such a file may claim another way of
+coding, or larger chunks, and then take the memory of these.
 """
 
 import argparse
@@ -29,7 +29,8 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from common import describe_machine, table, verdict
+from common import command_line
+from results import Results
 
 from hrpursuit.compression import DamagedFile, Decoder, Encoder, LimitExceeded, UnsupportedVersion, compress
 from hrpursuit.compression.files.feed import Feed
@@ -44,6 +45,7 @@ from hrpursuit.compression.layout import Cursor, varint
 REFUSALS = (DamagedFile, UnsupportedVersion, LimitExceeded)
 LIMIT = 2**24  # bytes of decoded tables: several thousand times those of the honest ones
 
+N_FILES = 10_000
 SECONDS, TIMES, START_SECONDS = 20, 4, 300
 ROWS, CHUNK_ROWS = 60, 16
 
@@ -393,8 +395,8 @@ def _pass_on(process: subprocess.Popen, lines: queue.Queue) -> None:
 GOOD = ("read", "chunks", "error")
 
 
-def run(n_files: int, seed: int) -> list[str]:
-    """Print the table; give the failures in words."""
+def run(judged: Results, n_files: int, seed: int) -> list[str]:
+    """Fill the table; give the failures in words."""
     counts: dict[str, Counter] = {kind: Counter() for kind in MUTATIONS}
     memory: Counter = Counter()
     failures = []
@@ -403,10 +405,11 @@ def run(n_files: int, seed: int) -> list[str]:
         memory[kind] = max(memory[kind], ratio)
         if what not in GOOD:
             failures.append(f"file {case} ({name}; {kind}): {what}")
-    table(
+    judged.figures(
+        "damaged files: how reading ended, and memory as a multiple of the largest honest file's",
         ["change           ", "files", "error", "some chunks", "all chunks", "failed", "memory, times"],
         [
-            (kind, seen.total(), seen["error"], seen["chunks"], seen["read"], seen["failed"], f"{memory[kind]:.2f}")
+            (kind, seen.total(), seen["error"], seen["chunks"], seen["read"], seen["failed"], float(memory[kind]))
             for kind, seen in counts.items()
         ],
     )
@@ -417,19 +420,19 @@ def run(n_files: int, seed: int) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--files", type=int, default=10_000)
+    parser = command_line(__doc__)
+    parser.add_argument("--files", type=int, default=N_FILES)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--work", type=int, nargs=3, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.work:
         work(*args.work)
         return
-    describe_machine()
-    failures = run(args.files, args.seed)
-    print(f"\nan error or whole chunks, in at most {TIMES} times the memory: {verdict(not failures)}")
-    print("\n".join(failures[:20]))
-    sys.exit(bool(failures))
+    n_files = 500 if args.quick else args.files
+    with Results(__file__, partial=n_files != N_FILES or args.seed != 0) as judged:
+        failures = run(judged, n_files, args.seed)
+        judged.bar(f"files without an error or whole chunks in {TIMES} times the memory", len(failures), at_most=0)
+        print("\n".join(failures[:20]))
 
 
 if __name__ == "__main__":

@@ -2,7 +2,8 @@
 
 python benchmarks/denoising.py              # all judged photographs, three draws of the noise: an hour of CPU time
 python benchmarks/denoising.py --quick      # three photographs, one draw
-python benchmarks/denoising.py --images chelsea,coins --jobs 2
+python benchmarks/denoising.py --photographs chelsea,coins --jobs 2
+python benchmarks/denoising.py --images FOLDER   # any clean images, as the literature reports them: denoising_folder.py
 
 BM3D: pip install ".[peers]". Results are kept in --cache, so that a run that was interrupted goes on; those of a method
 are computed anew when its code or its package has changed, and all of them with --fresh, as for figures of time that
@@ -15,6 +16,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import denoising_folder
 import pandas as pd
 from common import describe_machine, table
 
@@ -166,17 +168,21 @@ def judged(records):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="three photographs, one draw")
-    parser.add_argument("--images", help="names with commas; all judged photographs by default")
+    parser.add_argument("--images", type=Path, metavar="FOLDER", help="a folder of clean images in place of all else")
+    parser.add_argument("--photographs", help="names with commas; all judged photographs by default")
     parser.add_argument("--only", choices=("grey", "colour"), help="one half; both by default")
     parser.add_argument("--draws", type=int, help=f"draws of the noise, {N_DRAWS} by default")
     parser.add_argument("--jobs", type=int, default=1, help="processes side by side; 1 is best for figures of time")
     parser.add_argument("--cache", type=Path, default=CACHE, help=f"folder for results, {CACHE} by default")
     parser.add_argument("--fresh", action="store_true", help="compute all anew")
     options = parser.parse_args()
-    images = options.images.split(",") if options.images else FEW if options.quick else JUDGED
+    if options.images:
+        denoising_folder.run(options.images, partial=not DENOISERS[BM3D].is_installed)
+        return 0
+    images = options.photographs.split(",") if options.photographs else FEW if options.quick else JUDGED
     unknown = set(images) - set(JUDGED)
     if unknown:
-        parser.error(f"--images are of {', '.join(JUDGED)}; got {', '.join(sorted(unknown))}.")
+        parser.error(f"--photographs are of {', '.join(JUDGED)}; got {', '.join(sorted(unknown))}.")
     if options.fresh:
         shutil.rmtree(options.cache / "denoising-benchmark", ignore_errors=True)
     describe_machine()

@@ -15,6 +15,11 @@ from scipy.ndimage import gaussian_filter
 
 from hrpursuit.images import denoise
 
+try:
+    from bm3d import bm3d
+except ImportError:
+    bm3d = None
+
 SIGMAS = (25,)
 WIDTH = 1.5  # pixels
 SIDE = 192
@@ -54,9 +59,7 @@ def single():
 
 def methods():
     found = {mode: lambda noisy, sigma, mode=mode: denoise(noisy, sigma, mode=mode) for mode in ("best", "fast")}
-    try:
-        from bm3d import bm3d
-    except ImportError:
+    if bm3d is None:
         return found
     return found | {"BM3D": lambda noisy, sigma: bm3d(noisy, sigma)}
 

@@ -10,17 +10,22 @@ no setting was chosen. A volume of 64 x 128 x 128, a smoothed random field and t
 that moves by two pixels a frame, both with σ = 25, are denoised plane by plane and together.
 """
 
-import os
-from pathlib import Path
 from time import process_time
 
 import numpy as np
-from common import command_line
+from common import command_line, data_folder
+from PIL import Image
 from results import Results
 from scipy.fft import fft2
 from scipy.ndimage import gaussian_filter, uniform_filter
+from skimage.data import coffee
 
 from hrpursuit.images import denoise
+
+try:
+    from bm3d import bm3d
+except ImportError:
+    bm3d = None
 
 SIGMA = 25.0
 COUNTED = ((5.0, 10.0), (1.0, 2.0))  # gain, readout noise
@@ -32,9 +37,7 @@ def psnr(image, clean):
 
 
 def photographs(n_most):
-    from PIL import Image
-
-    folder = Path(os.environ["HRPURSUIT_DATA"]) / "set12"
+    folder = data_folder() / "set12"
     for path in sorted(folder.glob("*.png"))[:n_most]:
         image = np.asarray(Image.open(path), float)
         top, left = ((n - SIDE) // 2 for n in image.shape)
@@ -52,9 +55,7 @@ def spectrum(shape):
 
 
 def by_bm3d(noisy):
-    try:
-        from bm3d import bm3d
-    except ImportError:
+    if bm3d is None:
         return None
     if not hasattr(np, "trapz"):  # its name until numpy 2.4, which bm3d uses
         np.trapz = np.trapezoid
@@ -106,8 +107,6 @@ def volume():
 
 
 def film():
-    from skimage.data import coffee
-
     grey = coffee().astype(float).mean(axis=2)
     return np.stack([grey[100:292, 100 + 2 * t : 292 + 2 * t] for t in range(8)])
 

@@ -4,11 +4,11 @@ python benchmarks/ksvd.py            (peer: pip install ".[peers]")
 python benchmarks/ksvd.py --quick    # the small cells, one seed
 """
 
-import argparse
 import time
 
 import numpy as np
-from common import describe_machine, installed, table, verdict
+from common import command_line, installed
+from results import Results
 
 from hrpursuit.baselines import KSVD
 from hrpursuit.datasets import make_sparse_coded
@@ -73,7 +73,7 @@ def error_of(components, X, n_nonzero):
     return coder.reconstruction_error(X)
 
 
-def rows(cells, n_seeds, peer):
+def rows(results, cells, n_seeds, peer):
     for n_features, n_atoms, n_samples, n_nonzero, n_iter in cells:
         times, errors = {"ours": [], "peer": []}, {"ours": [], "peer": []}
         for seed in range(FIRST_SEED, FIRST_SEED + n_seeds):
@@ -87,38 +87,31 @@ def rows(cells, n_seeds, peer):
         cell = f"{n_features}, {n_atoms}, {n_samples}, {n_nonzero}, {n_iter}"
         ours_error = np.mean(errors["ours"])
         if not peer:
-            yield cell, f"{1e3 * mean['ours']:.1f}", f"{ours_error:.4f}", "-", "-", "-", "-"
+            yield cell, 1e3 * mean["ours"], ours_error, None, None, None, None, None
             continue
         ratios = np.array(times["peer"]) / np.array(times["ours"])
-        ok = mean["peer"] >= ASKED * mean["ours"] and ours_error <= CLOSE * np.mean(errors["peer"])
-        yield (
-            cell,
-            f"{1e3 * mean['ours']:.1f}",
-            f"{ours_error:.4f}",
-            f"{1e3 * mean['peer']:.1f}",
-            f"{np.mean(errors['peer']):.4f}",
-            f"{mean['peer'] / mean['ours']:.1f} ({ratios.min():.1f})",
-            verdict(ok),
-        )
+        peer_error, ratio = np.mean(errors["peer"]), mean["peer"] / mean["ours"]
+        reached = results.bar(f"{cell}: times as fast", ratio, at_least=ASKED)
+        reached &= results.bar(f"{cell}: error over the other's", ours_error / peer_error, at_most=CLOSE)
+        yield cell, 1e3 * mean["ours"], ours_error, 1e3 * mean["peer"], peer_error, ratio, ratios.min(), reached
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--quick", action="store_true")
-    quick = parser.parse_args().quick
-    describe_machine()
+    quick = command_line(__doc__).parse_args().quick
     peer = installed("dictlearn")
     if not peer:
         print('dictlearn is not installed; to compare with it: pip install ".[peers]"')
     X, start = samples_and_start(5, 5, 200, 2, 0)
-    first = time.perf_counter()
-    ours(X, start, 2, 2)
-    print(f"first fit, with kernels compiled or read from the cache: {time.perf_counter() - first:.2f} s")
+    ours(X, start, 2, 2)  # compiles the kernels, or reads them from their cache
     if peer:
         theirs(X, start, 2, 2)
-    print(f"\nasked: {ASKED} times as fast over all seeds, at an error at most {CLOSE} times the other")
     heads = ["features, atoms, samples, nonzeros, iterations", "ours, ms", "error", "dictlearn, ms", "its error"]
-    table([*heads, "ratio (least)", "reached"], rows(CELLS[:3] if quick else CELLS, 1 if quick else N_SEEDS, peer))
+    with Results(__file__, partial=quick or not peer) as results:
+        results.figures(
+            f"K-SVD; asked: {ASKED} times as fast over all seeds, at an error at most {CLOSE} times the other's",
+            [*heads, "times as fast", "at least, of a seed", "reached"],
+            rows(results, CELLS[:3] if quick else CELLS, 1 if quick else N_SEEDS, peer),
+        )
 
 
 if __name__ == "__main__":

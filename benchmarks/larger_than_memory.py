@@ -1,9 +1,9 @@
 """A file of 10 million rows of 64 features (float32, 2.4 GiB): memory of a whole fit, and a pass against one in memory.
 
-Run `python benchmarks/larger_than_memory.py [--rows 10000000] [--folder DIR]`; DIR needs room for the file.
+Run `python benchmarks/larger_than_memory.py [--rows 10000000] [--folder DIR]`, or with --quick for a million rows; DIR
+needs room for the file.
 """
 
-import argparse
 import os
 import subprocess
 import sys
@@ -12,7 +12,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import describe_machine, peak_memory, seconds, table, verdict
+from common import command_line, peak_memory, seconds
+from results import Results
 from threadpoolctl import threadpool_limits
 
 from hrpursuit import HRP
@@ -22,7 +23,7 @@ from hrpursuit.core.objectives import LpNorm
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows, open_rows
 
-N_FEATURES, SPARSITY = 64, 0.2
+N_ROWS, N_FEATURES, SPARSITY = 10_000_000, 64, 0.2
 MEMORY_MB, RATIO = 700, 1.3
 NOISE = 0.02
 
@@ -71,9 +72,8 @@ def in_process(what: str, path: Path) -> list[str]:
     return subprocess.run(command, check=True, capture_output=True, text=True, env=os.environ).stdout.split()
 
 
-def compare_passes(path: Path) -> None:
+def compare_passes(results: Results, path: Path) -> None:
     W = random_orthogonal(N_FEATURES, np.random.default_rng(2))
-    print("\na Stage One pass over the file (cached by the system) against one over the same rows in memory")
 
     def cells():
         in_memory, on_disk = ArrayRows(np.load(path)), open_rows(path)
@@ -84,22 +84,21 @@ def compare_passes(path: Path) -> None:
                     for _ in range(3)
                 ]
             memory, disk = np.min(times, axis=0)
-            rate = f"{len(in_memory.X) / disk / 1e6:.1f} million"
-            yield (
-                n_threads,
-                f"{memory:.2f}",
-                f"{disk:.2f}",
-                f"{disk / memory:.2f}",
-                rate,
-                verdict(disk <= RATIO * memory),
+            reached = results.bar(
+                f"{n_threads} threads: a pass over the file over memory", disk / memory, at_most=RATIO
             )
+            yield n_threads, memory, disk, disk / memory, len(in_memory.X) / disk / 1e6, reached
 
-    table(["threads", "memory, s", "file, s", "ratio", "rows a second", f"at most {RATIO}"], cells())
+    results.figures(
+        "a Stage One pass over the file (cached by the system) against one over the same rows in memory",
+        ["threads", "memory, s", "file, s", "ratio", "million rows per second", "reached"],
+        cells(),
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=10_000_000)
+    parser = command_line(__doc__)
+    parser.add_argument("--rows", type=int, default=N_ROWS)
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--only", choices=["fit", "stream"])
     parser.add_argument("--path")
@@ -107,27 +106,34 @@ def main() -> None:
     if options.only:
         {"fit": fit, "stream": stream}[options.only](options.path)
         return
-    describe_machine()
-    with tempfile.TemporaryDirectory(dir=options.folder) as folder:
+    n_rows = N_ROWS // 10 if options.quick else options.rows
+    with (
+        Results(__file__, partial=n_rows != N_ROWS) as results,
+        tempfile.TemporaryDirectory(dir=options.folder) as folder,
+    ):
 
         def cells():
             for name, noise in (("noiseless", 0.0), ("noisy", NOISE)):
                 path = Path(folder) / f"{name}.npy"
-                write(path, options.rows, noise)
+                write(path, n_rows, noise)
                 certified, error, passes, taken, peak = in_process("fit", path)
-                ok = verdict(float(peak) < MEMORY_MB)
-                yield name, certified, f"{float(error):.0e}", passes, f"{float(taken):.1f}", f"{float(peak):.0f}", ok
+                reached = results.bar(f"{name}: peak memory of a fit, MB", float(peak), at_most=MEMORY_MB)
+                yield name, certified == "True", float(error), int(passes), float(taken), float(peak), reached
 
         path = Path(folder) / "noiseless.npy"
-        print(f"\n{options.rows} rows of {N_FEATURES} features, float32: a whole fit from disk")
-        header = ["data", "certified", "error", "passes", "seconds", "peak, MB", f"below {MEMORY_MB}"]
-        table(header, cells())
-        error, taken, peak = in_process("stream", path)
-        print(
-            f"\ncodes to a file and back: {float(taken):.1f} s, largest difference {float(error):.0e}, "
-            f"peak {float(peak):.0f} MB, below {MEMORY_MB}: {verdict(float(peak) < MEMORY_MB)}"
+        results.figures(
+            f"{n_rows} rows of {N_FEATURES} features, float32: a whole fit from disk",
+            ["data", "certified", "error", "passes", "seconds", "peak, MB", "reached"],
+            cells(),
         )
-        compare_passes(path)
+        error, taken, peak = map(float, in_process("stream", path))
+        reached = results.bar("codes to a file and back: peak memory, MB", peak, at_most=MEMORY_MB)
+        results.figures(
+            "codes to a file and back",
+            ["seconds", "largest difference", "peak, MB", "reached"],
+            [(taken, error, peak, reached)],
+        )
+        compare_passes(results, path)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,8 @@
 """The same rows in memory, in files of all kinds and on a Dask cluster: the dictionaries, and the time of each fit.
 
-Run `python benchmarks/places.py [--rows 200000]`.
+Run `python benchmarks/places.py [--rows 200000]`, or with --quick for 20,000 rows.
 """
 
-import argparse
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,15 +10,16 @@ from pathlib import Path
 
 import dask.array as da
 import numpy as np
-from common import describe_machine, seconds, table, verdict
+from common import command_line, seconds
 from distributed import Client, LocalCluster
+from results import Results
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import open_rows, write_blocks
 
-N_FEATURES, SPARSITY, SAME = 30, 0.2, 1e-9
+N_ROWS, N_FEATURES, SPARSITY, SAME = 200_000, 30, 0.2, 1e-9
 TASKS = {
     "exact, orthogonal": {},
     "exact, complete": {"dictionary": "complete"},
@@ -65,7 +65,7 @@ def places(X: np.ndarray, folder: Path) -> Iterator[tuple[str, object]]:
         yield "Dask, two processes", lazy
 
 
-def cells(task: str, n_rows: int) -> Iterator[tuple[object, ...]]:
+def cells(results: Results, task: str, n_rows: int) -> Iterator[tuple[object, ...]]:
     X = make_data(task, n_rows)
     expected, first = None, 0.0
     with tempfile.TemporaryDirectory() as folder:
@@ -78,20 +78,23 @@ def cells(task: str, n_rows: int) -> Iterator[tuple[object, ...]]:
                 taken = seconds(lambda model=model: model.fit(X))
                 expected, first = model.components_, taken
             difference = dictionary_error(model.components_, expected)
-            n_passes = getattr(rows, "n_passes", "")
-            ok = verdict(difference <= SAME)
-            yield f"{place:<19}", bool(model.certificate_), f"{difference:.0e}", n_passes, f"{taken / first:.1f}", ok
+            n_passes = getattr(rows, "n_passes", None)
+            reached = results.bar(f"{task}, {place}: difference from memory", difference, at_most=SAME)
+            yield place, bool(model.certificate_), difference, n_passes, taken / first, reached
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=200_000)
-    n_rows = parser.parse_args().rows
-    describe_machine()
-    for task in TASKS:
-        print(f"\n{task}: {n_rows} rows of {N_FEATURES} features")
-        header = ["where              ", "certified", "difference", "passes", "time, memory = 1", f"at most {SAME:g}"]
-        table(header, cells(task, n_rows))
+    parser = command_line(__doc__)
+    parser.add_argument("--rows", type=int, default=N_ROWS)
+    options = parser.parse_args()
+    n_rows = 20_000 if options.quick else options.rows
+    with Results(__file__, partial=n_rows != N_ROWS) as results:
+        for task in TASKS:
+            results.figures(
+                f"{task}: {n_rows} rows of {N_FEATURES} features",
+                ["where              ", "certified", "difference", "passes", "time, memory = 1", "reached"],
+                cells(results, task, n_rows),
+            )
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The picture of a page in docs/report.png: `hrpursuit report` of a simulated month, in a browser.
+"""The picture of a page in docs/pictures/report.png: `hrpursuit report` of a simulated month, in a browser.
 
 python benchmarks/report_picture.py    # some minutes; needs pip install ".[test,rivals]" and chromium
 """
@@ -14,7 +14,7 @@ from playwright.sync_api import sync_playwright
 from hrpursuit.cli.main import run
 from hrpursuit.datasets import make_sensor_network
 
-PICTURE = Path(__file__).parents[1] / "docs" / "report.png"
+PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "report.png"
 WIDTH = 1160
 
 

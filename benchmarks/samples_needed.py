@@ -1,6 +1,6 @@
 """How many samples does exact recovery take? Prints a table and draws the picture of the README.
 
-python benchmarks/samples_needed.py [-o docs/samples_needed.png]    # with --quick 1 trial and no picture
+python benchmarks/samples_needed.py [-o docs/pictures/samples_needed.png]    # with --quick 1 trial and no picture
 """
 
 import numpy as np
@@ -57,7 +57,7 @@ def draw(measured, path):
 
 def main():
     parser = command_line(__doc__)
-    parser.add_argument("-o", "--out", default="docs/samples_needed.png")
+    parser.add_argument("-o", "--out", default="docs/pictures/samples_needed.png")
     options = parser.parse_args()
     n_trials, measured = 1 if options.quick else N_TRIALS, {}
     with Results(__file__, partial=options.quick) as results:

@@ -1,9 +1,8 @@
 """Worker processes of a Dask cluster: two against one per pass, and a worker that is killed in the middle of one.
 
-Run `python benchmarks/workers.py [--rows 4000000]`.
+Run `python benchmarks/workers.py [--rows 4000000]`, or with --quick for a quarter of the rows.
 """
 
-import argparse
 import os
 import signal
 import threading
@@ -12,8 +11,9 @@ from contextlib import contextmanager
 
 import dask.array as da
 import numpy as np
-from common import describe_machine, seconds, table, verdict
+from common import command_line, seconds
 from distributed import Client, LocalCluster
+from results import Results
 
 from hrpursuit import HRP
 from hrpursuit.core.evaluate import value_and_grad
@@ -22,8 +22,9 @@ from hrpursuit.core.objectives import LpNorm
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import ArrayRows, DaskRows, open_rows
 
-N_FEATURES, SPARSITY, CHUNK = 64, 0.2, 125_000
+N_ROWS, N_FEATURES, SPARSITY, CHUNK = 4_000_000, 64, 0.2, 125_000
 SPEEDUP, SAME = 1.6, 1e-9
+EXACT, N_PASSES = 1e-12, 6
 
 
 def make_chunk(block_info=None) -> np.ndarray:
@@ -48,28 +49,34 @@ def workers(n_workers: int) -> Iterator[Client]:
         yield client
 
 
-def compare_workers(n_rows: int) -> None:
+def compare_workers(results: Results, n_rows: int) -> None:
     W = random_orthogonal(N_FEATURES, np.random.default_rng(2))
-    print(f"\na Stage One pass over {n_rows} rows of {N_FEATURES} features, float64, one thread a worker")
 
     def cells():
         one_chunk = make_chunk({None: {"chunk-location": (0,)}})
         plain = seconds(lambda: value_and_grad(ArrayRows(one_chunk), W, LpNorm(3)), repeats=5) * n_rows / CHUNK
-        yield "this process, no Dask", f"{plain:.2f}", "", ""
+        yield "this process, no Dask", plain, None, None
         first = np.inf
         for n_workers in (1, 2):
             with workers(n_workers):
                 rows = DaskRows(make_rows(n_rows))
                 value_and_grad(rows, W, LpNorm(3))  # loads the chunks
                 taken = seconds(lambda rows=rows: value_and_grad(rows, W, LpNorm(3)), repeats=5)
-            ok = "" if n_workers == 1 else verdict(first / taken >= SPEEDUP)
-            yield f"{n_workers} workers", f"{taken:.2f}", "" if n_workers == 1 else f"{first / taken:.2f}", ok
+            if n_workers == 1:
+                yield "1 worker", taken, None, None
+            else:
+                reached = results.bar(f"{n_workers} workers against one: speed-up", first / taken, at_least=SPEEDUP)
+                yield f"{n_workers} workers", taken, first / taken, reached
             first = min(first, taken)
 
-    table(["where                ", "seconds", "speed-up", f"at least {SPEEDUP}"], cells())
+    results.figures(
+        f"a Stage One pass over {n_rows} rows of {N_FEATURES} features, float64, one thread per worker",
+        ["where                ", "seconds", "speed-up", "reached"],
+        cells(),
+    )
 
 
-def kill_a_worker(n_rows: int) -> None:
+def kill_a_worker(results: Results, n_rows: int) -> None:
     """During a pass of Stage One, with SIGKILL."""
     data = make_rows(n_rows)
     with workers(2):
@@ -90,13 +97,15 @@ def kill_a_worker(n_rows: int) -> None:
 
         model = HRP(scheme="paper", max_iter=10, random_state=0, callback=watch).fit(data)
     difference = dictionary_error(model.components_, undisturbed.components_)
-    print(f"\na worker killed in the middle of a pass, {killed[0]} tasks waiting on it; {n_rows} rows, scheme='paper'")
-    print(f"difference of the two dictionaries: {difference:.1e}, at most {SAME:g}: {verdict(difference <= SAME)}")
+    reached = results.bar("a worker is killed: difference of the dictionaries", difference, at_most=SAME)
+    results.figures(
+        "a worker is killed in the middle of a pass, scheme='paper'",
+        ["rows", "its tasks", "difference", "reached"],
+        [(n_rows, killed[0], difference, reached)],
+    )
 
 
-def few_passes() -> None:
-    print("\nnoiseless data of 10^6 rows of 50 features over 40 chunks")
-
+def few_passes(results: Results) -> None:
     def make(block_info=None) -> np.ndarray:
         rng = np.random.default_rng([3, block_info[None]["chunk-location"][0]])
         codes = rng.standard_normal((25_000, 50)) * (rng.random((25_000, 50)) < SPARSITY)
@@ -110,20 +119,26 @@ def few_passes() -> None:
             rows = open_rows(data)
             model = HRP(dictionary=kind, random_state=0).fit(rows)
             error = dictionary_error(model.components_, truth)
-            ok = error <= 1e-12 and rows.n_passes <= 6
-            yield kind, bool(model.certificate_), f"{error:.0e}", rows.n_passes, verdict(ok)
+            reached = results.bar(f"{kind}: error", error, at_most=EXACT)
+            reached &= results.bar(f"{kind}: passes", rows.n_passes, at_most=N_PASSES)
+            yield kind, bool(model.certificate_), error, rows.n_passes, reached
 
-    table(["dictionary", "certified", "error", "passes", "exact to 1e-12 in at most 6 passes"], cells())
+    results.figures(
+        "fits of noiseless data, 10^6 rows of 50 features in 40 chunks",
+        ["dictionary", "certified", "error", "passes", "reached"],
+        cells(),
+    )
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=int, default=4_000_000)
-    n_rows = parser.parse_args().rows
-    describe_machine()
-    few_passes()
-    compare_workers(n_rows)
-    kill_a_worker(n_rows // 4)
+    parser = command_line(__doc__)
+    parser.add_argument("--rows", type=int, default=N_ROWS)
+    options = parser.parse_args()
+    n_rows = N_ROWS // 4 if options.quick else options.rows
+    with Results(__file__, partial=n_rows != N_ROWS) as results:
+        few_passes(results)
+        compare_workers(results, n_rows)
+        kill_a_worker(results, n_rows // 4)
 
 
 if __name__ == "__main__":

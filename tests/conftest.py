@@ -1,7 +1,9 @@
 """Data, seeds and settings that tests share."""
 
+import doctest
 import importlib.util
 import os
+import re
 import shutil
 from pathlib import Path
 
@@ -18,9 +20,52 @@ READINGS = "krakow_pm25_2017_10.csv"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 
 
+def pytest_addoption(parser):
+    parser.addoption("--all", action="store_true", help="run the long tests, too")
+
+
+def pytest_collection_modifyitems(config, items):
+    """Long tests run with --all, as in .ci/run, and where a test is named."""
+    if config.getoption("--all") or any("::" in arg for arg in config.args):
+        return
+    long = [item for item in items if "long" in item.keywords]
+    items[:] = [item for item in items if "long" not in item.keywords]
+    config.hook.pytest_deselected(items=long)
+
+
 @pytest.fixture
 def rng():
     return np.random.default_rng(20211)
+
+
+@pytest.fixture
+def run_page(tmp_path, monkeypatch, capsys):
+    """Run the Python code of a page of docs/, block after block in one namespace and an empty folder.
+
+    A block of text right below a block of code is what it prints; `...` in it is anything. Returns the namespace, and
+    all that was printed.
+    """
+
+    def run(page, namespace=None, change=lambda code: code):
+        path = Path(__file__).parents[1] / "docs" / page
+        text, names, printed = path.read_text(), dict(namespace or {}), ""
+        capsys.readouterr()
+        for block in re.finditer(
+            r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, flags=re.DOTALL | re.MULTILINE
+        ):
+            exec(compile(change(block[1]), path.name, "exec"), names)
+            out = capsys.readouterr().out
+            flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+            line = text.count("\n", 0, block.start()) + 1
+            expected = block[2]
+            assert expected is None or doctest.OutputChecker().check_output(expected, out, flags), (
+                f"{path.name}, code from line {line} on: expected\n{expected}\ncame\n{out}"
+            )
+            printed += out
+        return names, printed
+
+    monkeypatch.chdir(tmp_path)
+    return run
 
 
 @pytest.fixture(scope="session")

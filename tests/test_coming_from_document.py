@@ -1,5 +1,5 @@
-"""docs/coming_from.md: its code runs, its tables have every name of the other libraries, and what it says of both sides
-holds.
+"""docs/how_to/coming_from.md: its code runs, its tables have every name of the other libraries, and what it says of
+both sides holds.
 """
 
 import importlib.util
@@ -29,7 +29,7 @@ from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error, match_atoms
 
 ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "docs" / "coming_from.md").read_text()
+TEXT = (ROOT / "docs" / "how_to" / "coming_from.md").read_text()
 X, CODES, ATOMS = make_sparse_coded(1000, 8, sparsity=0.2, dictionary="complete", random_state=0)
 SHIFTED = X + 3
 HRP_ICA = HRP(dictionary="complete", fit_intercept=True, random_state=0).fit(SHIFTED)
@@ -60,11 +60,9 @@ def column(title, k):
     return [name for row in table(title) for name in names(row[k])]
 
 
-def test_the_code_runs_and_prints_what_the_comments_say(capsys):
-    namespace = {}
-    for block in re.findall(r"```python\n(.*?)```", TEXT, flags=re.DOTALL):
-        exec(compile(block, "coming_from.md", "exec"), namespace)
-    mixing, unmixing, exact, learning, alone = capsys.readouterr().out.splitlines()
+def test_the_code_runs_and_prints_what_the_comments_say(run_page):
+    namespace, printed = run_page("how_to/coming_from.md")
+    mixing, unmixing, exact, learning, alone = printed.splitlines()
     assert round(float(mixing), 2) == round(float(unmixing), 2) == round(float(learning), 2) == 0.02
     assert max(float(number) for number in [*exact.split(), alone]) < 1e-14
     assert set(np.count_nonzero(namespace["codes"], axis=1)) <= {0, 1, 2, 3}
@@ -117,7 +115,7 @@ class TestEveryName:
                     assert not set(names(row[0])) & set(inspect.signature(HRP).parameters)
 
     def test_it_is_linked(self):
-        for path in ("README.md", "docs/choosing_t0.md"):
+        for path in ("README.md", "docs/how_to/choosing_t0.md"):
             assert "coming_from.md" in (ROOT / path).read_text()
 
 

@@ -1,4 +1,4 @@
-"""The code in docs/compression.md runs as it stands, on the table that it makes."""
+"""The code in docs/how_to/compress.md runs as it stands, on the table that it makes."""
 
 import re
 import subprocess
@@ -9,19 +9,16 @@ import numpy as np
 
 from hrpursuit.compression import Decoder
 
-TEXT = (Path(__file__).parents[1] / "docs" / "compression.md").read_text()
+TEXT = (Path(__file__).parents[1] / "docs" / "how_to" / "compress.md").read_text()
 
 
 def code(language):
     return re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
 
 
-def test_the_code_runs(tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    names = {}
-    for block in code("python"):
-        exec(compile(block, "compression.md", "exec"), names)
-    printed = capsys.readouterr().out.splitlines()
+def test_the_code_runs(run_page):
+    names, printed = run_page("how_to/compress.md")
+    printed = printed.splitlines()
     assert float(printed[0].split()[1]) <= 2
     assert printed[1] == "[1.e-01 1.e-01 1.e+00 1.e-06 0.e+00]"
     shares = {name: float(share) for name, share in (line.split() for line in printed[2:7])}

@@ -61,10 +61,9 @@ INSIDE = {
     ],
     "images": [
         ["channels", "counting", "options", "patches", "poisson", "spectrum", "stack", "tiles"],
-        ["learning", "masked_groups", "noise", "paper", "patch_hrp"],
-        ["assumed", "directions", "matching"],
-        ["filling", "noise_options", "suspicions"],
-        ["grouped"],
+        ["directions", "learning", "masked_groups", "noise", "paper", "patch_hrp"],
+        ["assumed", "matching"],
+        ["filling", "grouped", "noise_options", "suspicions"],
         ["tasks"],
         ["denoise"],
         ["inpainting"],

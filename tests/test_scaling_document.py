@@ -1,4 +1,6 @@
-"""The code in docs/scaling.md runs as it stands; only the address of the scheduler is put in."""
+"""The code in docs/how_to/larger_than_memory.md, cluster.md, streams.md and docs/explanation/scale.md runs as it
+stands; only the address of the scheduler is put in.
+"""
 
 import re
 import subprocess
@@ -7,6 +9,7 @@ from pathlib import Path
 
 import h5py
 import numpy as np
+import pytest
 import zarr
 from distributed import LocalCluster
 
@@ -15,17 +18,15 @@ from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
 from hrpursuit.rows import write_blocks
 
-ROOT = Path(__file__).parents[1]
-TEXT = (ROOT / "docs" / "scaling.md").read_text()
+DOCS = Path(__file__).parents[1] / "docs"
 ADDRESS = "tcp://host:8786"
 X, _, W = make_sparse_coded(4000, 8, sparsity=0.3, random_state=0)
 
 
-def code(language):
-    return re.findall(rf"```{language}\n(.*?)```", TEXT, flags=re.DOTALL)
-
-
-def write_files():
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    """The files that the pages read, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
     names = [f"s{i}" for i in range(8)]
     for suffix in (".npy", ".parquet", ".csv"):
         write_blocks(f"readings{suffix}", iter([X]), names, X.dtype)
@@ -37,23 +38,28 @@ def write_files():
     zarr.create_array("data.zarr", data=X, chunks=(500, 8))
 
 
-def test_document_runs(tmp_path, monkeypatch, capfd):
-    monkeypatch.chdir(tmp_path)
-    write_files()
-    names = {"stream": lambda: iter(X.reshape(40, 100, 8))}
+def test_files(files, run_page):
+    names, _ = run_page("how_to/larger_than_memory.md")
+    np.testing.assert_allclose(np.load("from_csv.npy"), X, rtol=1e-12)
+    assert dictionary_error(names["model"].components_, W) < 1e-12
+
+
+def test_cluster_and_a_part_of_the_data(files, run_page):
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
-        for block in code("python"):
-            exec(compile(block.replace(ADDRESS, cluster.scheduler_address), "scaling.md", "exec"), names)
-        (command,) = code("sh")
-        words = command.replace(ADDRESS, cluster.scheduler_address).split()
+        address = cluster.scheduler_address
+        names, _ = run_page("how_to/cluster.md", change=lambda code: code.replace(ADDRESS, address))
+        (command,) = re.findall(
+            r"^```sh\n(.*?)^```", (DOCS / "how_to/cluster.md").read_text(), flags=re.DOTALL | re.MULTILINE
+        )
+        words = command.replace(ADDRESS, address).split()
         run = [sys.executable, "-c", "from hrpursuit.cli import main; main()", *words[1:], "--seed", "0"]
         subprocess.run(run, check=True, capture_output=True)
     assert dictionary_error(HRP.load("model.npz").components_, W) < 1e-12
-    np.testing.assert_allclose(np.load("from_csv.npy"), X, rtol=1e-12)
     assert dictionary_error(names["model"].components_, W) < 1e-12
-    assert "certified sparse on" in capfd.readouterr().out
+    _, printed = run_page("explanation/scale.md", names)
+    assert "certified sparse on" in printed
 
 
-def test_document_names_commands_and_files_that_exist():
-    for name in re.findall(r"`(?:python )?((?:benchmarks|examples)/[\w/]+\.py)", TEXT):
-        assert (ROOT / name).exists(), name
+def test_stream(files, run_page):
+    names, _ = run_page("how_to/streams.md", {"stream": lambda: iter(X.reshape(40, 100, 8))})
+    assert dictionary_error(names["model"].components_, W) < 1e-12

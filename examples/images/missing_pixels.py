@@ -1,14 +1,17 @@
-"""How much of a photograph can be missing?"""
+"""
+How much of a photograph can be missing?
+========================================
+"""
 
 # %%
 # Pixels are missing at random, and where something was written over them. Patches with gaps are coded by their observed
 # pixels, in a dictionary learned on the image itself.
 
+import matplotlib.pyplot as plt
 import numpy as np
 from skimage.data import chelsea
 
-from hrpursuit.images import PatchHRP, inpaint
-from hrpursuit.plots import new_figure, plot_atoms, save_figure
+from hrpursuit.images import inpaint
 
 image = chelsea()[70:190, 130:250]
 rng = np.random.default_rng(0)
@@ -20,8 +23,7 @@ masks["written over"] = written
 # %%
 # Errors are of the missing pixels alone; the others come back as they were.
 
-figure = new_figure(9, 6.6)
-axes = figure.subplots(2, 3)
+figure, axes = plt.subplots(2, 3, figsize=(9, 6.6), layout="constrained")
 for column, (name, mask) in zip(axes.T, masks.items(), strict=True):
     filled = inpaint(image, mask, channel_axis=-1)
     error = np.sqrt(np.mean((filled[mask].astype(float) - image[mask]) ** 2))
@@ -32,10 +34,4 @@ for column, (name, mask) in zip(axes.T, masks.items(), strict=True):
     column[1].set_title(f"filled: error {error:.1f} of 255")
 for axis in axes.ravel():
     axis.set_axis_off()
-save_figure(figure, "missing_pixels.png")
-
-# %%
-# The atoms of the photograph: edges and stripes in the directions of its fur.
-
-model = PatchHRP(8, n_nonzero_coefs=5, random_state=0).fit(image.mean(axis=-1))
-save_figure(plot_atoms(model.atoms_, model.usage_, "the 64 atoms of the photograph, most used first"), "atoms.png")
+plt.show()

@@ -1,15 +1,18 @@
-"""What is left of a photograph under strong noise?"""
+"""
+What is left of a photograph under strong noise?
+================================================
+"""
 
 # %%
 # Noise of 50 of 255 levels. The dictionaries are learned on the noisy photograph itself: nothing else is known, and the
 # strength of the noise is estimated.
 
+import matplotlib.pyplot as plt
 import numpy as np
 from skimage.data import chelsea
 from skimage.metrics import peak_signal_noise_ratio
 
 from hrpursuit.images import denoise, estimate_sigma
-from hrpursuit.plots import new_figure, save_figure
 
 clean = chelsea()[40:240, 100:350]
 rng = np.random.default_rng(0)
@@ -22,10 +25,10 @@ print(f"estimated noise: {estimate_sigma(noisy, average_sigmas=True, channel_axi
 pictures = {"with noise": noisy}
 for mode in ("fast", "best"):
     pictures[mode] = denoise(noisy, mode=mode, channel_axis=-1)
-figure = new_figure(9.0, 2.0)
-for axis, (name, picture) in zip(figure.subplots(1, 4), {**pictures, "without": clean}.items(), strict=True):
+figure, axes = plt.subplots(1, 4, figsize=(9.0, 2.0), layout="constrained")
+for axis, (name, picture) in zip(axes, {**pictures, "without": clean}.items(), strict=True):
     axis.imshow(np.clip(picture, 0, 255).astype(np.uint8))
     axis.set_axis_off()
     is_clean = picture is clean
     axis.set_title(name if is_clean else f"{name}: {peak_signal_noise_ratio(clean, picture, data_range=255):.1f} dB")
-save_figure(figure, "noisy_photograph.png")
+plt.show()

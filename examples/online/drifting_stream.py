@@ -1,16 +1,19 @@
-"""What becomes of a dictionary when the data moves on?"""
+"""
+What becomes of a dictionary when the data moves on?
+====================================================
+"""
 
 # %%
 # Sensors whose mixing changes: for a while it stands still, then it drifts, then it changes altogether and stands
 # still again. `MiniBatchHRP` sees the samples in batches of 50; `HRP` was fitted once, to the first 1,000.
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import expm
 
 from hrpursuit import HRP, MiniBatchHRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 
 N_FEATURES, BATCH, DRIFT_FROM, DRIFT_TO, CHANGE, END = 20, 50, 4_000, 12_000, 16_000, 20_000
 rng = np.random.RandomState(0)
@@ -54,13 +57,12 @@ print(f"error at the end: {errors['online'][-1]:.4f}; of the fit at the start: {
 # The online estimate follows the drift at a small distance, notices the change, and is right again a few hundred
 # samples later. `drift_` needs no truth: it tells how much less sparse the codes have become.
 
-figure = new_figure(8, 5.6)
-top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=[2.2, 1])
-top.semilogy(rows, errors["once"], color=SCHEME_COLOURS["paper"], lw=1.8, label="HRP, fitted once at the start")
-top.semilogy(rows, errors["online"], color=SCHEME_COLOURS["exact"], lw=1.8, label="MiniBatchHRP")
+figure, (top, bottom) = plt.subplots(2, 1, sharex=True, height_ratios=[2.2, 1], figsize=(8, 5.6), layout="constrained")
+top.semilogy(rows, errors["once"], color="#b35806", lw=1.8, label="HRP, fitted once at the start")
+top.semilogy(rows, errors["online"], color="#2166ac", lw=1.8, label="MiniBatchHRP")
 top.set(ylabel="relative error of the dictionary", ylim=(7e-4, 3))
 top.legend(loc="upper left", bbox_to_anchor=(0.0, 0.93), frameon=False)
-bottom.plot(rows, drifts, color=SCHEME_COLOURS["exact"], lw=1.8)
+bottom.plot(rows, drifts, color="#2166ac", lw=1.8)
 bottom.set(xlabel="samples seen", ylabel="drift_", xlim=(0, END), ylim=(-0.08, None))
 for axis in (top, bottom):
     axis.axvspan(DRIFT_FROM, DRIFT_TO, color="0.92", lw=0)
@@ -71,4 +73,4 @@ for x, text in ((DRIFT_FROM / 2, "still"), ((DRIFT_FROM + DRIFT_TO) / 2, "slow d
     top.text(x, 1.02, text, transform=top.get_xaxis_transform(), ha="center", va="bottom")
 bottom.xaxis.set_major_formatter("{x:,.0f}")
 figure.align_ylabels()
-save_figure(figure, "drifting_stream.png")
+plt.show()

@@ -1,13 +1,16 @@
-"""When can a learned dictionary be trusted?"""
+"""
+When can a learned dictionary be trusted?
+=========================================
+"""
 
 # %%
 # A dictionary of 20 atoms is learned from ever fewer samples, ten times each. `certificate_` looks at the codes alone,
 # not at the truth; here the truth is known, so the picture can tell whether it was right.
 
+import matplotlib.pyplot as plt
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.plots import new_figure, save_figure
 
 outcomes = {"certified, right": [], "certified, wrong": [], "not certified, right": [], "not certified, wrong": []}
 samples = [30, 35, 40, 45, 50, 60, 80]
@@ -24,8 +27,7 @@ for n_samples in samples:
 # %%
 # Where the samples are too few, the answer is wrong and says so.
 
-figure = new_figure(7, 4)
-axis = figure.subplots()
+figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 colours = {"certified, right": "#2166ac", "certified, wrong": "#b2182b"}
 colours |= {"not certified, right": "#92c5de", "not certified, wrong": "#d9d9d9"}
 bottom = [0] * len(samples)
@@ -34,5 +36,5 @@ for outcome, counts in outcomes.items():
     bottom = [b + c for b, c in zip(bottom, counts, strict=True)]
 axis.set(xlabel="samples of 20 features, 30% of the codes not zero", ylabel="fits", ylim=(0, 14))
 axis.legend(ncols=2, loc="upper center")
-save_figure(figure, "certificate.png")
+plt.show()
 print(outcomes)

@@ -1,4 +1,7 @@
-"""What if no code is zero at all?"""
+"""
+What if no code is zero at all?
+===============================
+"""
 
 # %%
 # Ten independent Laplace sources, mixed by an orthogonal dictionary. No unbiased estimate can have a smaller error than
@@ -7,6 +10,7 @@
 import warnings
 from importlib.util import find_spec
 
+import matplotlib.pyplot as plt
 import numpy as np
 from scipy.linalg import polar
 from scipy.stats import ortho_group
@@ -15,7 +19,6 @@ from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 
 warnings.simplefilter("ignore", ConvergenceWarning)
 N_FEATURES, SAMPLES, SEEDS = 10, [1000, 3000, 10_000, 40_000], range(4)
@@ -51,12 +54,11 @@ for i, n_samples in enumerate(SAMPLES):
 # %%
 # The default fits a density to the codes of each atom and maximises the likelihood, which brings it to the bound.
 
-figure = new_figure(6.4, 4.2)
-axis = figure.subplots()
+figure, axis = plt.subplots(figsize=(6.4, 4.2), layout="constrained")
 rms = {name: np.sqrt(np.mean(found**2, axis=1)) for name, found in errors.items()}
 bound = np.sqrt((N_FEATURES - 1) / 2 / np.array(SAMPLES))
 axis.loglog(SAMPLES, bound, "k:", label="Cramér-Rao bound", lw=1.5)
-colours = [SCHEME_COLOURS["paper"], "#5aae61", "#9970ab", SCHEME_COLOURS["exact"]]
+colours = ["#b35806", "#5aae61", "#9970ab", "#2166ac"]
 for (name, (_, marker)), colour in zip(methods.items(), colours[-len(methods) :], strict=True):
     axis.loglog(SAMPLES, rms[name], marker + "-", color=colour, label=name, lw=1.8, alpha=0.85)
 axis.set(xlabel=f"samples of {N_FEATURES} Laplace sources", ylabel="relative error of the dictionary")
@@ -64,5 +66,5 @@ axis.set_xticks(SAMPLES, [f"{n:,}" for n in SAMPLES])
 axis.set_xticks([], minor=True)
 axis.legend()
 axis.grid(alpha=0.25, which="both")
-save_figure(figure, "dense_sources.png")
+plt.show()
 print({name: (found / bound).round(2).tolist() for name, found in rms.items()})

@@ -1,21 +1,25 @@
-"""How few samples does it take to learn a dictionary exactly?"""
+"""
+How few samples does it take to learn a dictionary exactly?
+===========================================================
+"""
 
 # %%
 # Forty features, a fifth of the codes not zero: the scheme of the paper against the default, as the samples grow.
 
 import warnings
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 
 warnings.simplefilter("ignore", ConvergenceWarning)  # the paper's Stage One, where it has too few samples
 samples = [120, 200, 400, 800, 1600, 3200]
-errors = {scheme: [] for scheme in SCHEME_COLOURS}
+COLOURS = {"paper": "#b35806", "exact": "#2166ac"}
+errors = {scheme: [] for scheme in COLOURS}
 for n_samples in samples:
     X, _, components = make_sparse_coded(n_samples, 40, sparsity=0.2, random_state=0)
     for scheme, found in errors.items():
@@ -25,14 +29,13 @@ for n_samples in samples:
 # %%
 # The paper's scheme comes closer with every doubling; the default is exact as soon as the samples determine the answer.
 
-figure = new_figure(6, 4)
-axis = figure.subplots()
+figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
 for scheme, found in errors.items():
-    axis.loglog(samples, found, "o-", color=SCHEME_COLOURS[scheme], label=f'scheme="{scheme}"')
+    axis.loglog(samples, found, "o-", color=COLOURS[scheme], label=f'scheme="{scheme}"')
 axis.set(xlabel="samples of 40 features", ylabel="relative error of the dictionary", xticks=samples)
 axis.set_xticks(samples, [str(n) for n in samples])
 axis.set_xticks([], minor=True)
 axis.legend()
 axis.grid(alpha=0.3)
-save_figure(figure, "few_samples.png")
+plt.show()
 print({scheme: np.round(np.log10(found)).astype(int).tolist() for scheme, found in errors.items()})

@@ -1,14 +1,17 @@
-"""Why does a search that never comes to rest find the dictionary?"""
+"""
+Why does a search that never comes to rest find the dictionary?
+===============================================================
+"""
 
 # %%
 # A hundred features, a thousand samples, half of the codes not zero. The steps of the search turn the atoms by a fixed
 # angle, however small the gradient is, and the gradient is that of a batch: both act as a temperature.
 
+import matplotlib.pyplot as plt
 import numpy as np
 
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.plots import new_figure, save_figure
 
 N_FEATURES, N_SAMPLES, N_STEPS, EVERY = 100, 1000, 310, 10
 SETTINGS = {  # rows of a batch, and the angle in radians by which a step turns an atom
@@ -50,8 +53,7 @@ def run(n_batch, turn, seed):
 # Too hot, the atoms wander; too cold, they are stuck where they happened to be. In between, some atoms lock on, and the
 # others follow. What is left of the error is the heat itself: the search then cools for a moment, and polishes.
 
-figure = new_figure(10, 4.4)
-left, right = figure.subplots(1, 2)
+figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 steps = EVERY * np.arange(1, N_STEPS // EVERY + 1)
 for label, (n_batch, turn, colour) in SETTINGS.items():
     runs = [run(n_batch, turn, seed) for seed in range(3)]
@@ -72,4 +74,4 @@ right.set(ylim=(0.1, 0.7))
 for axis in (left, right):
     axis.set(xlim=(0, N_STEPS))
     axis.grid(alpha=0.25)
-save_figure(figure, "why_noise_finds_the_dictionary.png")
+plt.show()

@@ -1,17 +1,20 @@
-"""Where does the time go when worker processes share a fit?"""
+"""
+Where does the time go when worker processes share a fit?
+=========================================================
+"""
 
 # %%
 # 100,000 noisy samples of 64 features in 10 chunks. Each chunk is made by the worker that keeps it, so no data is ever
 # sent: a task goes to the chunk, and a sum of 64 x 64 numbers comes back.
 
 import dask.array as da
+import matplotlib.pyplot as plt
 import numpy as np
 from distributed import Client, LocalCluster, get_task_stream
 
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.plots import new_figure, save_figure
 
 N_CHUNKS, CHUNK, N_FEATURES = 10, 10_000, 64
 
@@ -82,8 +85,7 @@ def draw(tasks):
     computing = sum(stop - start for kind, _, start, stop in runs if kind != "make-chunk")
     busy, searching = computing / len(workers) / (end - made), (search_end - search) / (end - made)
 
-    figure = new_figure(9, 4)
-    axis = figure.subplots()
+    figure, axis = plt.subplots(figsize=(9, 4), layout="constrained")
     for kind, (label, colour) in KINDS.items():
         for line in range(len(workers)):
             bars = [(start - begin, stop - start) for found, at, start, stop in runs if (found, at) == (kind, line)]
@@ -102,7 +104,7 @@ def draw(tasks):
     )
     axis.spines[["top", "right"]].set_visible(False)
     figure.legend(loc="outside lower center", ncols=3, frameon=False, handlelength=1, columnspacing=1.2)
-    save_figure(figure, "dask_cluster_on_a_laptop.png")
+    plt.show()
 
 
 if __name__ == "__main__":  # worker processes load this file too

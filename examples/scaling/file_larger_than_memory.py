@@ -1,4 +1,7 @@
-"""How much memory does a fit take whose data stays on disk?"""
+"""
+How much memory does a fit take whose data stays on disk?
+=========================================================
+"""
 
 # %%
 # A file of a million samples of 32 features, written block by block: 128 MB stand for the 100 GB that would not fit in
@@ -10,6 +13,7 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
+import matplotlib.pyplot as plt
 import numpy as np
 import psutil
 from threadpoolctl import threadpool_limits
@@ -17,7 +21,6 @@ from threadpoolctl import threadpool_limits
 from hrpursuit import HRP
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.metrics import dictionary_error
-from hrpursuit.plots import SCHEME_COLOURS, new_figure, save_figure
 from hrpursuit.rows import open_rows, write_blocks
 
 N_SAMPLES, N_FEATURES, BLOCK = 1_000_000, 32, 20_000
@@ -81,10 +84,9 @@ print(", ".join(f"{name}: {peak:.0f} MB" for name, peak in peaks.items()))
 # %%
 # Two pieces of 8 MB are in memory at a time, whatever the length of the file.
 
-colours = {"fit from the file": SCHEME_COLOURS["exact"], "codes to another file": "#1b7837"}
-colours["np.load, then fit"] = SCHEME_COLOURS["paper"]
-figure = new_figure(8, 4.6)
-axis = figure.subplots()
+colours = {"fit from the file": "#2166ac", "codes to another file": "#1b7837"}
+colours["np.load, then fit"] = "#b35806"
+figure, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
 for name, curve in curves.items():
     seconds, memory = np.transpose(curve)
     axis.plot(seconds, memory, color=colours[name], lw=2)
@@ -107,4 +109,4 @@ axis.set_title(
 )
 axis.spines[["top", "right"]].set_visible(False)
 axis.grid(alpha=0.25)
-save_figure(figure, "file_larger_than_memory.png")
+plt.show()

@@ -64,6 +64,7 @@ def test_columns_by_name_and_in_another_order(tmp_path):
     assert_allclose(np.load(tmp_path / "c.npy"), X @ HRP.load(tmp_path / "m.npz").encoder_, atol=1e-10)
 
 
+@pytest.mark.long
 def test_settings_reach_the_fit(tmp_path, capsys):
     write(tmp_path / "x.npy")
     command = ["fit", str(tmp_path / "x.npy"), "-o", str(tmp_path / "m.npz"), "--n-nonzero", "2", "--scheme", "paper"]
@@ -155,6 +156,7 @@ sys.exit(run(["encode", "x.npy", "-m", "m.npz", "-o", "c.npy"]))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["m.npz", "x.npy"]
 
 
+@pytest.mark.long
 def test_demo(tmp_path, capsys):
     picture = tmp_path / "demo.png"
     assert run(["demo", "-o", str(picture), "--json"]) == 0

@@ -72,6 +72,7 @@ def test_dictionary_learning_takes_batches_where_it_would_take_minutes(monkeypat
     assert COMPARED["dictionary-learning"].estimator(2, 0).fit(X).label == "MiniBatchDictionaryLearning"
 
 
+@pytest.mark.long
 def test_no_method_depends_on_the_unit_of_the_data(tmp_path, capsys):
     X = make_sparse_coded(300, 6, sparsity=0.3, random_state=0)[0]
     errors = []

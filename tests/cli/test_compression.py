@@ -83,6 +83,7 @@ class TestCompress:
         assert report["ratio"] == report["bytes_in"] / report["bytes_out"] > 1
         assert command("verify", "r.hrp", "--against", "readings.csv") == 0
 
+    @pytest.mark.long
     def test_t0_coefficients(self, folder, capsys):
         report = json.loads(told(capsys, "compress", "readings.csv", "-o", "r.hrp", "--n-nonzero", 3, "--json"))
         assert report["rmse"] < 0.3
@@ -444,6 +445,7 @@ class TestPipes:
         line = line.replace("hrpursuit ", f"'{sys.executable}' -c 'from hrpursuit.cli import main; main()' ")
         return subprocess.run(["bash", "-o", "pipefail", "-c", line], capture_output=True, check=False)
 
+    @pytest.mark.long
     def test_there_and_back(self, folder):
         done = self.shell("cat readings.csv | hrpursuit compress - -o - --lossless | hrpursuit decompress - -o -")
         assert done.returncode == 0, done.stderr

@@ -116,6 +116,7 @@ def test_a_trial_that_fails_is_told_and_the_exit_code_says_so(tmp_path, monkeypa
     assert len((tmp_path / "lp-balls.csv").read_text().splitlines()) == 6
 
 
+@pytest.mark.long
 def test_results_too_few_for_a_figure_are_kept_and_told(tmp_path, monkeypatch, capsys):
     def plan(settings):
         return [{"p": 0, "n_points": 5}] + ([{"p": 1, "n_points": 5}] if settings.seed else [])
@@ -130,6 +131,7 @@ def test_results_too_few_for_a_figure_are_kept_and_told(tmp_path, monkeypatch, c
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no pseudo-terminals and signals")
+@pytest.mark.long
 def test_a_terminal_shows_the_trials_and_ctrl_c_keeps_them(tmp_path):
     """A real command in a real terminal, interrupted after a few trials, then run to its end from where it stopped."""
     command = [sys.executable, "-c", "from hrpursuit.cli import main; main()", "reproduce", "good-subset"]

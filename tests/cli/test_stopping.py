@@ -66,6 +66,7 @@ COMMANDS = {
 
 @pytest.mark.parametrize(("out", "number"), [("codes.csv", number) for number in SIGNALS] + [
     (out, signal.SIGTERM) for out in COMMANDS if out != "codes.csv"])  # fmt: skip
+@pytest.mark.long
 def test_a_signal_leaves_no_temporary_file(folder, out, number):
     if not out.endswith("zarr"):
         (folder / out).write_bytes(OLD)
@@ -120,6 +121,7 @@ def test_a_terminal_that_is_closed(folder):
 
 
 @pytest.mark.parametrize("out", ["codes.csv", "codes.npy", "codes.parquet", "codes.zarr"])
+@pytest.mark.long
 def test_no_room_is_told_with_the_name_of_the_file(folder, out):
     if not out.endswith("zarr"):
         (folder / out).write_bytes(OLD)
@@ -134,6 +136,7 @@ def test_no_room_is_told_with_the_name_of_the_file(folder, out):
 
 
 @pytest.mark.parametrize("out", ["codes.csv", "codes.h5", "codes.zarr", "model.npz"])
+@pytest.mark.long
 def test_a_full_disk(folder, out):
     small = folder / "small"
     small.mkdir()
@@ -165,6 +168,7 @@ def test_standard_output_that_takes_nothing(folder):
 
 
 @pytest.mark.parametrize("kind", ["csv", "zarr"])
+@pytest.mark.long
 def test_two_processes_write_the_same_file(folder, kind):
     np.save(folder / "few.npy", np.ones((3000, 40)))
     arguments = ("encode", "few.npy", "-m", "model.npz", "-o", f"codes.{kind}")

@@ -6,13 +6,14 @@ from pathlib import Path
 import numpy as np
 
 
-def test_changed_files_give_errors_or_whole_chunks(monkeypatch, capsys):
+def test_changed_files_give_errors_or_whole_chunks(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    damage = importlib.import_module("damage")
-    assert damage.run(300, seed=1) == []
-    rows = capsys.readouterr().out.splitlines()[2:]
+    damage, results = importlib.import_module("damage"), importlib.import_module("results")
+    with results.Results("benchmarks/damage.py", partial=True) as judged:
+        assert damage.run(judged, 300, seed=1) == []
+    ((rows,),) = [[table["rows"] for table in judged.record()["figures"].values()]]
     assert len(rows) == len(damage.MUTATIONS)
-    assert all(int(row.split("|")[1]) > 5 for row in rows)
+    assert all(row[1] > 5 for row in rows)
 
 
 def test_forged_files_pass_their_checksums(monkeypatch):

@@ -1,4 +1,4 @@
-"""docs/format.md holds: a second reader, written from it alone, reads what ours reads, to the same bytes."""
+"""docs/reference/format.md holds: a second reader, written from it alone, reads what ours reads, to the same bytes."""
 
 import ast
 import hashlib
@@ -21,7 +21,7 @@ from .second_reader.payload import read_payload
 from .second_reader.table_part import read_table
 from .second_reader.words import Bits, Bytes, Type
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "format.md").read_text()
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "reference" / "format.md").read_text()
 
 
 def columns_of(table):

@@ -1,4 +1,4 @@
-"""The bytes are those of docs/format.md, written out by hand."""
+"""The bytes are those of docs/reference/format.md, written out by hand."""
 
 import zlib
 from pathlib import Path
@@ -8,7 +8,7 @@ import pandas as pd
 
 from hrpursuit.compression import Decoder, Target, compress, describe
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "format.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "format.md"
 
 
 def test_a_plain_file():

@@ -1,4 +1,4 @@
-"""docs/hrp.ksy describes the container: what Kaitai Struct finds by it is what our readers find."""
+"""docs/reference/hrp.ksy describes the container: what Kaitai Struct finds by it is what our readers find."""
 
 import json
 import shutil
@@ -15,7 +15,7 @@ from hrpursuit.compression.checking import Payload
 from .second_reader import container as reader
 
 HERE = Path(__file__).parent
-DESCRIPTION = HERE.parents[1] / "docs" / "hrp.ksy"
+DESCRIPTION = HERE.parents[1] / "docs" / "reference" / "hrp.ksy"
 PACKAGES = ["kaitai-struct-compiler@0.11.0", "kaitai-struct@0.11.0", "js-yaml@4.1.0"]
 
 

@@ -62,6 +62,7 @@ COSTLY = {
 
 
 @pytest.mark.parametrize("name", COSTLY)
+@pytest.mark.long
 def test_a_header_is_read_in_no_more_time_than_it_is_worth(name):
     """3 kB took 24 seconds. The time is that of the processor, since others may work on the machine."""
     data = header_of(MANY, *COSTLY[name])
@@ -71,6 +72,7 @@ def test_a_header_is_read_in_no_more_time_than_it_is_worth(name):
     assert time.process_time() - start < 6
 
 
+@pytest.mark.long
 def test_headers_of_joined_files_are_read_once():
     """Later ones repeat the columns of the first; those that do not are counted."""
     names = [f"sensor {i * i % 9973}" for i in range(20_000)]
@@ -91,6 +93,7 @@ def test_headers_of_joined_files_are_read_once():
     assert time.process_time() - start < 20
 
 
+@pytest.mark.long
 def test_bounds_of_joined_files_are_read_once():
     """A bound for each of a million columns takes a few kilobytes if they repeat each other."""
     bounds = [Target.of_columns("max_error", [amount, 0.5] * (MANY // 2)).to_bytes() for amount in (0.25, 0.75)]
@@ -115,6 +118,7 @@ def shared_of(table):
     return Decoder(compress(table[:1], lossless=True))._header.shared
 
 
+@pytest.mark.long
 def test_a_small_file_that_claims_terabytes_is_refused_at_once():
     data = claim(20_000, 65536, 200)
     claimed = 20_000 * (65536 * 200 * 8 + 512 * 200)
@@ -129,6 +133,7 @@ def test_a_small_file_that_claims_terabytes_is_refused_at_once():
 
 
 @pytest.mark.parametrize(("n_chunks", "n_rows", "n_columns"), [(1200, 65536, 16), (2400, 1, 2**13)])
+@pytest.mark.long
 def test_total_work_is_bounded_whatever_the_type(n_chunks, n_rows, n_columns):
     """Truth values take a byte each and as long as doubles: files of 170 kB and of 600 kB took ten minutes."""
     data = claim(n_chunks, n_rows, n_columns, value=0, dtype=bool)

@@ -97,6 +97,7 @@ def without_compiler(script, *names):
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.long
 def test_plain_integers_give_the_same_bytes():
     done = without_compiler(PLAIN, *NAMES)
     assert done.returncode == 0, done.stderr
@@ -111,6 +112,7 @@ TABLES = [
 ]  # fmt: skip
 
 
+@pytest.mark.long
 def test_no_kernel_of_the_decoder_has_a_float():
     done = without_compiler(GUARDED, "lossless", "bound_corrected", "rmse_dct", "codes", *TABLES)
     assert done.returncode == 0, done.stdout + done.stderr

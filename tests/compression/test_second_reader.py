@@ -19,7 +19,7 @@ from hrpursuit.tables.csv_style import Style
 
 from .second_reader import annotated, members, read_file
 
-DOCUMENT = Path(__file__).parents[2] / "docs" / "format.md"
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "format.md"
 TEXT = DOCUMENT.read_text()
 
 

@@ -117,6 +117,7 @@ class TestNeverLarger:
 
     @pytest.mark.parametrize("effort", ["default", "best"])
     @pytest.mark.parametrize("kind", ["periodic", "doubled", "noise", "sorted"])
+    @pytest.mark.long
     def test_than_a_general_packer(self, kind, effort):
         rng = np.random.default_rng(6)
         table = {
@@ -156,6 +157,7 @@ class TestLabels:
         assert len(data) <= 1.05 * entropy + 100
 
 
+@pytest.mark.long
 def test_efforts_are_in_order_of_size():
     rng = np.random.default_rng(9)
     table = np.round(np.sin(np.arange(N_ROWS) / 50)[:, None] * 30 + rng.normal(0, 1, (N_ROWS, 5)).cumsum(axis=0), 1)
@@ -166,6 +168,7 @@ def test_efforts_are_in_order_of_size():
     assert {chunk.mode for chunk in describe(compress(table, lossless=True, effort="best")).chunks} == {"table"}
 
 
+@pytest.mark.long
 def test_more_effort_is_not_longer(walk):
     """Choices are made on some of the rows, and may be wrong for all."""
     rng = np.random.default_rng(8)

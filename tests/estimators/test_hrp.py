@@ -121,6 +121,7 @@ class TestAttributes:
         assert longest.count(len(X)) == 1
         assert sorted(longest)[:-1][-1] < 1000
 
+    @pytest.mark.long
     def test_n_init_keeps_the_likeliest(self, rng):
         gains = []
         for _ in range(5):

@@ -203,6 +203,7 @@ def test_an_iterator_that_is_dropped_says_nothing(tmp_path, path):
 
 
 @pytest.mark.parametrize("given", ["array", "file"])
+@pytest.mark.long
 def test_bars_are_not_needed_to_fit(given, path):
     code = "import sys; sys.modules['rich'] = None\nfrom hrpursuit import HRP\nimport numpy as np\n"
     code += f"HRP(random_state=0, verbose=2).fit({'np.load(' if given == 'array' else '('}'x.npy'))"
@@ -239,6 +240,7 @@ def test_features_that_depend_on_one_another_are_named(tmp_path):
 
 @pytest.mark.parametrize("noise", [0, 0.05])
 @pytest.mark.parametrize("suffix", [".npy", ".h5", ".parquet"])
+@pytest.mark.long
 def test_memory_does_not_grow_with_the_data(noise, suffix, tmp_path, monkeypatch):
     """Memory of a fit and of coding, as Python's allocator sees it, at 10 and at 40 MB; pieces of 1 MB."""
     monkeypatch.setattr("hrpursuit.rows.writers._GROUP_BYTES", 1 << 20)

@@ -169,6 +169,7 @@ class TestSmallAndOdd:
 
     @pytest.mark.parametrize("n_features", [1, 2, 3, 4, 5])
     @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.long
     def test_few_features_of_any_kind(self, n_features, dictionary):
         for seed in range(40):
             rng = np.random.default_rng(seed)

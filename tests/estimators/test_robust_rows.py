@@ -213,6 +213,7 @@ def test_a_larger_sample_does_not_spoil_an_exact_answer(seed):
 
 @pytest.mark.parametrize("n_features", [64, 100])
 @pytest.mark.parametrize("kind", ["uniform", "counts", "common factor", "positive codes"])
+@pytest.mark.long
 def test_a_dominant_direction(kind, n_features):
     """All atoms once turned in one plane, beyond the range of a Newton-Schulz step, and the search ended with NaN."""
     rng = np.random.default_rng(0)
@@ -231,6 +232,7 @@ def test_a_dominant_direction(kind, n_features):
 
 @pytest.mark.parametrize("dictionary", DICTIONARIES)
 @pytest.mark.parametrize("share", [0.05, 0.2])
+@pytest.mark.long
 def test_outliers_on_a_line_are_never_certified_wrongly(dictionary, share):
     for seed in range(5):
         X, _, A = make(dictionary, seed, 1000, 20)
@@ -241,6 +243,7 @@ def test_outliers_on_a_line_are_never_certified_wrongly(dictionary, share):
         assert dictionary_error(found.components_, A) < 1e-9 or not found.certificate_
 
 
+@pytest.mark.long
 def test_an_eigenvalue_below_zero_by_rounding():
     """Of float32 rows that lack a dimension: its root was NaN."""
     for seed in range(30):

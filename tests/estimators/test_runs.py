@@ -34,6 +34,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("case", CASES)
+@pytest.mark.long
 def test_the_result_does_not_depend_on_the_threads(case):
     X, settings = CASES[case]
     alone, *others = [HRP(n_init=5, n_jobs=n_jobs, random_state=0, **settings).fit(X) for n_jobs in (1, 2, 3)]
@@ -196,6 +197,7 @@ def test_stages_are_printed_run_by_run(capsys):
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a signal to one process of a group")
+@pytest.mark.long
 def test_ctrl_c_ends_all_runs():
     code = """
 import numpy as np

@@ -11,6 +11,7 @@ from hrpursuit.datasets import make_sparse_coded
 
 
 @pytest.mark.parametrize("seed", range(3))
+@pytest.mark.long
 def test_grid_search_finds_the_number_of_codes(seed):
     """T0 = 3 of 20 at 30 dB, judged on samples that were not learned from."""
     rng = np.random.default_rng(seed)

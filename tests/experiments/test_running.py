@@ -69,6 +69,7 @@ def ran(folder):
 
 
 class TestTrials:
+    @pytest.mark.long
     def test_run_once_in_processes_with_one_thread(self, trials, tmp_path):
         results, _ = perform(trials(range(6)), tmp_path, n_jobs=2)
         assert list(results.records.number) == list(range(6))
@@ -85,6 +86,7 @@ class TestTrials:
         results, _ = perform(trials([100, 101, 102], is_timed=True), tmp_path, n_jobs=2)
         assert results.seconds > 0.9
 
+    @pytest.mark.long
     def test_one_that_fails_is_recorded_and_the_others_go_on(self, trials, tmp_path):
         results, _ = perform(trials([1, 13, 2]), tmp_path)
         assert list(results.records.number) == [1, 2]
@@ -95,6 +97,7 @@ class TestTrials:
         assert ran(tmp_path).count("13") == 2
         assert again.n_cached == 2
 
+    @pytest.mark.long
     def test_one_that_kills_its_process_harms_no_other(self, trials, tmp_path):
         results, _ = perform(trials([1, 2, 66, 3, 4, 5]), tmp_path, n_jobs=2)
         assert list(results.records.number) == [1, 2, 3, 4, 5]
@@ -104,6 +107,7 @@ class TestTrials:
 
 
 class TestCache:
+    @pytest.mark.long
     def test_another_version_of_the_code_is_recomputed_with_a_note(self, trials, tmp_path):
         perform(trials([1, 2]), tmp_path)
         module = tmp_path / "some_trials.py"

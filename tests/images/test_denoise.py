@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from hrpursuit.images import denoise
+from hrpursuit.images.grouped.pilot import threshold_patches
 from hrpursuit.images.learning import dct_atoms
-from hrpursuit.images.plain import threshold_patches
 from hrpursuit.images.tiles import spans, tiles
 
 MODES = ["best", "fast", "paper"]
@@ -60,6 +60,16 @@ def test_fast_is_better_than_a_fixed_dictionary_and_a_threshold(camera):
     noisy = camera + noise_like(camera, 20)
     plain = threshold_patches(noisy.astype(np.float32), dct_atoms(8), 2.7 * 20)
     assert psnr(denoise(noisy, 20, mode="fast"), camera) > psnr(plain, camera) + 0.4
+
+
+@pytest.mark.parametrize("mode", ["best", "fast"])
+def test_a_hot_pixel_costs_nothing_far_from_it(camera, mode):
+    noisy = camera + noise_like(camera, 10)
+    hot = noisy.copy()
+    hot[110, 110] = 1e4
+    far = np.s_[:90]
+    expected, found = (psnr(denoise(image, 10, mode=mode)[far], camera[far]) for image in (noisy, hot))
+    assert found > expected - 0.1
 
 
 @pytest.mark.parametrize("mode", ["best", "fast"])

@@ -1,5 +1,6 @@
-"""A second decoder of live messages, in plain Python, written from docs/wire.md and docs/format.md: mode 0 without low
-bits, messages that all come in order, no tags. It uses the second reader of files for what the two formats share.
+"""A second decoder of live messages, in plain Python, written from docs/reference/wire.md and docs/reference/format.md:
+mode 0 without low bits, messages that all come in order, no tags. It uses the second reader of files for what the two
+formats share.
 """
 
 import struct

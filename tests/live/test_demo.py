@@ -12,6 +12,7 @@ for package in ("aiohttp", "amqtt"):
 FAST = ("--speed", "36000")  # ten slots per second
 
 
+@pytest.mark.long
 def test_it_prints_the_address_and_a_line_of_figures_a_second_and_stops_by_itself(role):
     demo = role("demo", "--page", "0", "--seconds", "8", "--sensors", "12", "--n-nonzero", "3", *FAST)
     demo.wait_for("page: http://127.0.0.1:")
@@ -64,6 +65,7 @@ def colours(page, name):
     return page.evaluate(script)
 
 
+@pytest.mark.long
 def test_the_page_moves_fits_a_phone_and_connects_again_by_itself(role, browser, eventually, port):
     arguments = ("demo", "--page", str(port), "--seconds", "120", "--lose", "0.05", "--seed", "4", *FAST)
     demo = role(*arguments)

@@ -36,7 +36,7 @@ def test_the_containers_are_started_with_options_that_exist():
 
 
 def test_the_how_to_uses_options_that_exist():
-    text = (EXAMPLES.parents[1] / "docs" / "live.md").read_text().replace("\\\n", " ")
+    text = (EXAMPLES.parents[1] / "docs" / "how_to" / "live.md").read_text().replace("\\\n", " ")
     lines = [line for line in text.splitlines() if line.startswith("hrpursuit live ")]
     assert len(lines) >= 3
     for line in lines:

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from hrpursuit.live import figures as module
-from hrpursuit.live.figures import Figures, Happenings, prometheus
+from hrpursuit.live.figures import Figures, Happenings, listed, prometheus
 
 
 def test_text_for_prometheus():
@@ -64,6 +64,38 @@ def test_what_happens_again_and_again_is_logged_once_a_minute(caplog, monkeypatc
         "gateway: another thing",
         "gateway: a payload is no number (49 more since the last line)",
     ]
+
+
+def test_a_kind_may_have_several_lines_a_minute(caplog, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(module.time, "monotonic", lambda: now[0])
+    happenings = Happenings("gateway")
+    with caplog.at_level(logging.INFO, "hrpursuit.live"):
+        for number in range(1, 200):
+            happenings.repeat("silent", f"line {number}", most=3)
+            now[0] += 1
+    assert [record.getMessage().removeprefix("gateway: line ") for record in caplog.records] == [
+        "1", "2", "3", "61 (57 more since the last line)", "62", "63",
+        "121 (57 more since the last line)", "122", "123", "181 (57 more since the last line)", "182", "183",
+    ]  # fmt: skip
+
+
+def test_counters_are_there_before_they_rise():
+    figures = Figures("gateway", ["readings_late_total"])
+    assert 'hrpursuit_live_readings_late_total{role="gateway"} 0' in prometheus([figures])
+
+
+@pytest.mark.parametrize(
+    ("sensors", "text"),
+    [
+        ("a", "sensor a"),
+        ("ab", "sensors a, b"),
+        ("abcd", "sensors a, b, c, d"),
+        ("abcdef", "sensors a, b, c, d and 2 more"),
+    ],
+)
+def test_many_sensors_take_one_line(sensors, text):
+    assert listed(tuple(sensors)) == text
 
 
 def test_only_the_last_happenings_are_kept_for_the_page():

@@ -81,6 +81,7 @@ def plant(mosquitto, role, tmp_path):
     plant.sensors.close()
 
 
+@pytest.mark.long
 def test_gateway_controller_and_broker_are_killed_in_turn(plant, eventually, tmp_path):
     sensors = plant.sensors
     eventually(lambda: sensors.newest() > 20, "values", 60)

@@ -64,7 +64,7 @@ def test_a_port_in_use(capfd):
         other.listen()
         for command in ([*CONTROLLER, "--page"], [*GATEWAY, "--lossless", "--metrics"]):
             assert run([*command, str(other.getsockname()[1])]) == 1
-            assert "Is it in use? Give another port." in capfd.readouterr().err
+            assert "the port is in use; give another port." in capfd.readouterr().err
 
 
 def test_options_from_a_toml_file(capfd, tmp_path):

@@ -114,7 +114,9 @@ def test_a_port_in_use_is_a_clear_error():
         other.bind(("127.0.0.1", 0))
         other.listen()
         place = other.getsockname()
-        with pytest.raises(OSError, match=f"cannot listen on 127.0.0.1:{place[1]}: .*in use.* Give another port"):
+        with pytest.raises(
+            OSError, match=f"cannot listen on 127.0.0.1:{place[1]}: the port is in use; give another port"
+        ):
             served(answer, place=place)
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 import shutil
 import subprocess
 import time
@@ -68,7 +69,11 @@ def test_a_new_sensor_and_a_vanished_one_start_a_keyframe(mosquitto, network, wi
     assert net.controller.decoder.counts["keyframes"] == 3
     assert [columns for columns, _ in groupby(slot.columns for slot in net.slots)] == [("a",), ("a", "b"), ("a",)]
     said = [one.text for one in net.gateway.happenings.last]
-    for words in ("sensor b is new: a keyframe follows", "sensor b is silent", "sensor b is silent for so long"):
+    for words in (
+        "sensor b is new: a keyframe follows",
+        "sensor b is silent",
+        "sensor b is left out after --forget-after slots of silence",
+    ):
         assert any(words in line for line in said)
 
 
@@ -106,6 +111,8 @@ def test_json_with_times_late_readings_and_those_far_ahead(mosquitto, network, w
     net = asyncio.run(scenario())
     assert net.values("a") == [1]
     assert net.gateway.figures.get("readings_late_total") == 1
+    [late] = [one.text for one in net.gateway.happenings.last if "after its slot was sent" in one.text]
+    assert re.search(r"plant/a/pm25 came 359\d\.\d\d s after .* --wait, or check the clock of the sensor", late)
     assert net.gateway.figures.get("readings_bad_total") == 1
 
 

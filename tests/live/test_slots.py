@@ -65,7 +65,7 @@ class TestSlots:
             told += [(number, *change) for change in slots.changes]
             slots.changes.clear()
         assert told == [
-            (0, "new", "a"), (1, "new", "b"), (3, "silent", "b"), (5, "vanished", "b"), (6, "new", "b"),
+            (0, "new", "a"), (1, "new", "b"), (3, "silent", "b"), (5, "vanished", "b"), (6, "returned", "b"),
             (8, "silent", "b"), (10, "vanished", "b"),
         ]  # fmt: skip
         assert columns == [("a",), *[("a", "b")] * 4, ("a",), *[("a", "b")] * 4, ("a",), ("a",)]
@@ -79,11 +79,68 @@ class TestSlots:
             slots.close(moment + 10)
         assert slots.changes == [("new", "a"), ("new", "b"), ("silent", "b"), ("back", "b")]
 
+    @pytest.mark.parametrize("every", [2, 5, 40, 300])
+    def test_a_sensor_that_reports_seldom_is_silent_once_until_that_is_known(self, every):
+        slots, told = assembler(), []
+        for number in range(20 * every):
+            moment = 10 * number
+            slots.add("a", 1.0, moment, moment)
+            if number % every == 0:
+                slots.add("b", 1.0, moment, moment)
+            slots.close(moment + 10)
+            told += slots.changes
+            slots.changes.clear()
+        pauses = [("silent", "b"), ("back", "b")] if every > 3 else []
+        assert told == [("new", "a"), ("new", "b"), *pauses]
+
+    def test_a_sensor_that_was_quick_before_its_outage_is_silent_soon_after_it_is_back(self):
+        slots, silent_at = assembler(forget_after=5000), []
+        for number in range(2000):
+            slots.add("a", 1.0, 10 * number, 10 * number)
+            if number < 100 or 1000 <= number < 1100:
+                slots.add("b", 1.0, 10 * number, 10 * number)
+            slots.close(10 * number + 10)
+            silent_at += [number for change in slots.changes if change == ("silent", "b")]
+            slots.changes.clear()
+        assert silent_at == [102, 1102]
+
+    def test_names_of_vanished_sensors_do_not_pile_up(self):
+        slots = assembler(silent_after=1, forget_after=2, most_sensors=5)
+        for number in range(500):
+            for sensor in ("a", f"s{number}"):
+                slots.add(sensor, 1.0, 10 * number, 10 * number)
+            slots.close(10 * number + 10)
+        assert len(slots.columns) <= 5
+        assert len(slots._vanished) == 5
+        assert len(slots._usual) <= 5
+
     def test_an_outage_of_all_sensors_makes_none_of_them_vanish(self):
         slots = assembler(forget_after=5)
         slots.add("a", 1.0, 100, 100)
         assert {row.columns for row in slots.close(500)} == {("a",)}
         assert slots.changes == [("new", "a")]
+
+    @pytest.mark.parametrize("pause", [700, 5000])
+    def test_after_a_long_outage_sensors_may_come_back_one_after_the_other(self, pause):
+        slots, columns = assembler(), []
+        for number in [*range(5), *range(pause, pause + 20)]:
+            for sensor, first in (("a", 0), ("b", 1), ("c", 2)):
+                if number < 5 or number >= pause + first:
+                    slots.add(sensor, 1.0, 10 * number, 10 * number)
+            columns += [row.columns for row in slots.close(10 * number + 10)]
+        assert set(columns) == {("a", "b", "c")}
+        assert slots.changes == [("new", "a"), ("new", "b"), ("new", "c")]
+
+    def test_a_sensor_with_a_reading_in_an_open_slot_is_not_left_out(self):
+        slots, told = assembler(wait=30, silent_after=1, forget_after=2), []
+        for number in range(60):
+            slots.add("a", 1.0, 10 * number, 10 * number)
+            if number % 3 == 0:
+                slots.add("b", 1.0, 10 * number, 10 * number)
+            slots.close(10 * number + 10)
+            told += slots.changes
+            slots.changes.clear()
+        assert ("vanished", "b") not in told
 
     def test_readings_of_too_many_sensors_are_refused(self):
         slots = assembler(most_sensors=2)

@@ -18,7 +18,7 @@ from hrpursuit.live import role as role_module
 from hrpursuit.live.controller import Controller, ControllerSettings
 from hrpursuit.live.figures import Happenings
 from hrpursuit.live.gateway import Gateway, GatewaySettings
-from hrpursuit.live.mqtt import Connection
+from hrpursuit.live.mqtt import Connection, default_name
 from hrpursuit.live.page import History
 from hrpursuit.live.slots import SECOND
 
@@ -59,7 +59,7 @@ def test_a_slot_rate_that_cannot_be_kept_is_told_with_figures(mosquitto, network
             await net.send(a=1)
             await within(lambda: any("the slot rate cannot be kept" in line for line in said(net.gateway)), "a line")
             line = next(line for line in said(net.gateway) if "cannot be kept" in line)
-            assert "slots of 0.002 s wait, 1 sensors take 3" in line
+            assert "slots of 0.002 s wait. It takes 3" in line
             assert "give a longer --slot" in line
             return net
 
@@ -102,7 +102,7 @@ def test_two_roles_of_one_name_at_a_broker(mosquitto, network, within):
     async def scenario():
         async with network(mosquitto(), lossless=True) as net:
             await net.start(Gateway(net.gateway.settings, net.connection))
-            words = "another client calls itself 'hrpursuit-gateway' too, give one of them another --name"
+            words = "another client calls itself 'hrpursuit-gateway-hrp-plant' too, give one of them another --name"
             await within(lambda: any(words in line for line in said(net.gateway)), "a line")
             waits = [
                 float(re.search(r"in ([\d.]+) s at most", line)[1]) for line in said(net.gateway) if "lost" in line
@@ -215,6 +215,48 @@ def test_values_are_not_published_among_the_messages():
     assert sum("cannot be part of a topic" in line for line in said(controller)) == 1
 
 
+def test_a_controller_says_what_it_rebuilds(caplog):
+    controller = Controller(ControllerSettings("hrp/plant"), NOWHERE)
+    encoder = LiveEncoder(["a", "b"], lossless=True, keyframe_every=2)
+
+    async def scenario():
+        for number in range(6):
+            controller._handle("hrp/plant", encoder.encode([1.0, 2.0], number * SECOND), False)
+        encoder.change_columns(["a"])
+        controller._handle("hrp/plant", encoder.encode([1.0], 6 * SECOND), False)
+
+    asyncio.run(scenario())
+    assert said(controller) == ["rebuilds the readings of sensors a, b", "rebuilds the readings of sensor a"]
+
+
+def test_sensors_that_come_and_go_do_not_flood_the_log(monkeypatch):
+    gateway = Gateway(GatewaySettings(("plant/+",), "hrp/plant", {"lossless": True}), NOWHERE)
+    monkeypatch.setattr("hrpursuit.live.figures.time.monotonic", lambda: 1000.0)
+    for _ in range(500):
+        gateway._slots.changes[:] = [("silent", "a"), ("back", "b")]
+        gateway._take([])
+        gateway._requested()
+    assert len(said(gateway)) == 40
+
+
+def test_json_without_a_field_is_told_what_is_missing():
+    gateway = Gateway(GatewaySettings(("plant/+",), "hrp/plant", {"lossless": True}), NOWHERE)
+
+    async def scenario():
+        gateway._handle("plant/a", b' {"value": 3}', False)
+
+    asyncio.run(scenario())
+    assert said(gateway) == [
+        "a payload on plant/a is no number, and counts as a gap: b' {\"value\": 3}'; for JSON, give --field"
+    ]
+
+
+def test_names_at_the_broker_are_of_the_topic():
+    assert default_name("gateway", "hrp/plant") == "hrpursuit-gateway-hrp-plant"
+    assert default_name("gateway", "hrp/plänt 2/") == "hrpursuit-gateway-hrp-pl-nt-2"
+    assert len(default_name("gateway", "x" * 1000)) == 128
+
+
 def test_one_line_per_happening_whatever_sensors_are_called(caplog):
     with caplog.at_level(logging.INFO, "hrpursuit.live"):
         Happenings("gateway").say("sensor a\nERROR forged\r\u2028line is new")
@@ -256,7 +298,7 @@ def test_a_receiver_without_the_dictionary_says_so_and_asks_for_it():
     async def send():
         for one in messages[-25:]:
             late._handle("hrp/plant", one, False)
-            late._asked = -1e9  # as if five seconds were over
+            late._next_request = -1e9  # as if the wait were over
         assert any(
             "asks for a keyframe with the dictionary: the keyframe names the dictionary" in line for line in said(late)
         )
@@ -284,6 +326,7 @@ def test_settings_that_cannot_work(settings, words):
         GatewaySettings(**{"topics": ("plant/+",), "to": "hrp/plant", "target": {"lossless": True}, **settings})
 
 
+@pytest.mark.long
 def test_processes_with_a_toml_file_and_secrets_from_the_environment(mosquitto, role, eventually, tmp_path):
     """Wrong credentials: a line and exit code 1. SIGTERM: the open slot is sent, archives are closed, exit code 0."""
     if shutil.which("mosquitto_passwd") is None:

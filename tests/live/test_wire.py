@@ -44,7 +44,7 @@ def test_the_check_is_that_of_the_document():
 
 
 def test_no_two_sequence_numbers_share_a_check():
-    """As docs/wire.md says, of numbers that differ in their lower 16 bits."""
+    """As docs/reference/wire.md says, of numbers that differ in their lower 16 bits."""
     for body, first in ((b"", 0), (b"some bytes", 5 << 16)):
         assert len({check(body, 7, first + number) for number in range(65536)}) == 65536
 
@@ -265,7 +265,7 @@ def test_two_messages_that_say_they_are_the_same_one_are_both_left_out(table):
 
 
 def test_damage_that_the_check_does_not_find_is_soon_refused(table):
-    """As docs/wire.md says: by how messages end. benchmarks/live.py has the figures."""
+    """As docs/reference/wire.md says: by how messages end. benchmarks/live.py has the figures."""
     messages, rng = messages_of(table, stream=5, keyframe_every=120), np.random.default_rng(31)
     shown = []
     for at in range(1, 100, 3):
@@ -278,6 +278,7 @@ def test_damage_that_the_check_does_not_find_is_soon_refused(table):
     assert max(shown) < 20
 
 
+@pytest.mark.long
 def test_memory_does_not_grow():
     table = make_sensor_network(200, 6, random_state=2)
     encoder, decoder = LiveEncoder([f"s{i}" for i in range(6)], max_error=1, keyframe_every=100), LiveDecoder()
@@ -333,6 +334,7 @@ for settings in ({"max_error": 1}, {"lossless": True}, {"max_error": 1e-7}):
 """
 
 
+@pytest.mark.long
 def test_messages_are_the_same_without_compiled_kernels():
     """On integers that raise where 64 bits would not do, and that no compiler has touched."""
     table = make_sensor_network(9, 4, random_state=1)

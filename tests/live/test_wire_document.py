@@ -1,4 +1,6 @@
-"""docs/wire.md says what messages are: its example is what is sent, and a decoder written from it reads a stream."""
+"""docs/reference/wire.md says what messages are: its example is what is sent, and a decoder written from it reads a
+stream.
+"""
 
 import json
 import re
@@ -13,7 +15,7 @@ from hrpursuit.live import LiveEncoder
 from .second_decoder import SecondDecoder
 
 ROOT = Path(__file__).parents[2]
-TEXT = (ROOT / "docs" / "wire.md").read_text()
+TEXT = (ROOT / "docs" / "reference" / "wire.md").read_text()
 SECOND = 10**9
 
 

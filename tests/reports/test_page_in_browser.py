@@ -176,6 +176,7 @@ def test_bounds_of_the_sensors_and_notes_can_be_read(browser, tmp_path):
         assert "relative error of their own" in page.locator("#notes").inner_text()
 
 
+@pytest.mark.long
 def test_a_large_table_is_thinned_and_says_so(browser, tmp_path):
     table = np.round(np.cumsum(np.random.default_rng(0).normal(size=(6200, 6)), axis=0))
     write_page(study_table(table, [{"lossless": True}], []), tmp_path / "x.html", "long")

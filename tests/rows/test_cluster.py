@@ -57,6 +57,7 @@ def marks(folder):
     return [len((folder / f"chunk-{i}").read_text()) for i in range(10)]
 
 
+@pytest.mark.long
 def test_chunks_are_loaded_once_and_stay_where_they_are(client, tmp_path):
     rows = DaskRows(counted(X, tmp_path))
     expected = X.T @ X
@@ -73,6 +74,7 @@ def test_chunks_are_loaded_once_and_stay_where_they_are(client, tmp_path):
     assert not any(client.has_what().values())  # and are let go in the end
 
 
+@pytest.mark.long
 def test_chunks_are_shared_evenly(client, tmp_path):
     """Whoever is the faster one at loading: a worker with more chunks than the others would hold up every pass."""
 
@@ -97,6 +99,7 @@ def test_chunks_that_are_loaded_already_stay(client):
     assert sorted(len(keys & set(found)) for found in client.has_what().values()) == [0, 10]
 
 
+@pytest.mark.long
 def test_tasks_have_names(client):
     HRP(scheme="paper", max_iter=2, random_state=0).fit(da.from_array(X, chunks=(500, -1)))
     prefixes = set(client.cluster.scheduler.task_prefixes)
@@ -113,6 +116,7 @@ def test_solvers_inside_tasks_have_one_thread(client):
     assert rows.sum(blas_threads)[0] == 10  # ten chunks, one thread each
 
 
+@pytest.mark.long
 def test_a_worker_killed_in_the_middle_of_a_pass_costs_time_not_the_result(client, tmp_path):
     data = make_sparse_coded(600_000, 20, sparsity=0.2, random_state=1)[0]
     np.save(tmp_path / "x.npy", data)
@@ -148,6 +152,7 @@ def test_a_worker_killed_in_the_middle_of_a_pass_costs_time_not_the_result(clien
     assert dictionary_error(model.components_, undisturbed.components_) < 1e-9
 
 
+@pytest.mark.long
 def test_a_chunk_that_fails_on_its_worker_is_named(client):
     def fail(block, block_info=None):
         if block_info[0]["chunk-location"][0] == 2:
@@ -169,6 +174,7 @@ def test_workers_that_lack_the_package_are_named(client, monkeypatch):
 
 
 @pytest.mark.parametrize("suffix", [".npy", ".csv", ".parquet", ".h5", ".zarr"])
+@pytest.mark.long
 def test_the_command_line_on_a_cluster(client, suffix, tmp_path):
     path = tmp_path / f"x{suffix}"
     if suffix == ".npy":

@@ -181,6 +181,7 @@ def test_the_dictionary_does_not_depend_on_where_the_rows_are(task, place, in_me
 
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("place", [npy, dask_array], ids=lambda place: place.__name__)
+@pytest.mark.long
 def test_nor_on_the_scheme(task, place, in_memory, tmp_path):
     check(task, place, in_memory, tmp_path)
 

@@ -89,13 +89,17 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     for option in (
         click.option("--config", type=file, is_eager=True, expose_value=False, callback=_read_config,
-                     help="TOML file with these options, as max-error = 1; the command line counts before it."),
-        click.option("--name", help="Identity at the broker, if a machine has several such roles."),
-        click.option("--qos", type=click.IntRange(0, 2), default=1, show_default=True, help="Quality of service."),
-        click.option("--key-file", type=file, help="File with a key: messages then carry a tag, others are refused."),
-        click.option("--cert-key-file", type=file, help="Key of the certificate of this client, for TLS."),
-        click.option("--cert-file", type=file, help="Certificate of this client, for TLS."),
-        click.option("--ca-file", type=file, help="Certificates to check the broker with; else those of the system."),
+                     help="TOML file with these options, as max-error = 1. Those on the command line have precedence."),
+        click.option("--name", help="Identity at the broker, where no two clients may have the same; made from the "
+                     "topic of the messages by default."),
+        click.option("--qos", type=click.IntRange(0, 2), default=1, show_default=True,
+                     help="Quality of service; from 1 on the broker keeps messages for a controller that is away."),
+        click.option("--key-file", type=file, help="File with a key that gateway and controller share: messages carry "
+                     "a tag made with it, and those without a right tag are refused."),
+        click.option("--cert-key-file", type=file, help="Private key of the client certificate."),
+        click.option("--cert-file", type=file, help="Client certificate for TLS."),
+        click.option("--ca-file", type=file, help="Certificates that vouch for that of the broker; those of the system "
+                     "by default."),
         click.option("--mqtt", "version", type=click.Choice(["3.1.1", "5"]), default="3.1.1", show_default=True,
                      help="Version of MQTT."),
         click.option("--broker", type=BrokerAddress(), required=True, metavar="URL",
@@ -107,8 +111,9 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--n-nonzero", type=click.IntRange(1), help="Codes per slot in a learned dictionary."),
-        click.option("--lossless", is_flag=True, help="Keep every bit."),
+        click.option("--n-nonzero", type=click.IntRange(1), help="T0: keep so many codes per slot, in a dictionary "
+                     "that is learned from the readings. Errors have no bound."),
+        click.option("--lossless", is_flag=True, help="Rebuild every reading bit for bit."),
         click.option("--max-error", type=BOUNDS, metavar="BOUND",
                      help="Bound on the error of every reading, as 1; by sensor as s01=0.1,*=1."),
     ):  # fmt: skip
@@ -156,35 +161,55 @@ def _token() -> str | None:
 def live() -> None:
     """Send the readings of sensors live: one message of few bytes per time slot, with a bound on every error.
 
-    A gateway collects readings from an MQTT broker and sends them, a controller rebuilds them and shows a page, the
-    demo has everything on one machine. They run until SIGTERM or Ctrl-C.
+    A gateway collects readings from an MQTT broker and sends them; a controller rebuilds them and shows a page. `demo`
+    runs both with simulated sensors. All run until SIGTERM or Ctrl-C.
     """
 
 
 @live.command()
 @_target_options
-@click.option("--topics", required=True, multiple=True, metavar="FILTER", help="Topics with readings, as plant/+/pm25.")
-@click.option("--to", required=True, metavar="TOPIC", help="Topic of the messages.")
+@click.option(
+    "--topics",
+    required=True,
+    multiple=True,
+    metavar="FILTER",
+    help="Topic filter of readings, as plant/+/pm25; may be given several times.",
+)
+@click.option("--to", required=True, metavar="TOPIC", help="Topic to publish the messages to.")
 @click.option("--slot", type=Duration(), default="1s", show_default=True, help="Length of a time slot.")
 @click.option(
-    "--wait", type=Duration(), default="0s", show_default=True, help="How long a slot waits for late readings."
+    "--wait",
+    type=Duration(),
+    default="0s",
+    show_default=True,
+    help="How long after its end a slot takes late readings.",
 )
-@click.option("--field", metavar="NAME", help="Payloads are JSON: where the number is, as value or data.pm25.")
-@click.option("--time-field", metavar="NAME", help="Payloads are JSON: where the time of the reading is.")
+@click.option("--field", metavar="NAME", help="Field of JSON payloads with the reading, as value or data.pm25.")
+@click.option("--time-field", metavar="NAME", help="Field of JSON payloads with the time of the reading.")
 @click.option("--keyframe-every", type=click.IntRange(1), default=250, show_default=True, metavar="SLOTS",
-              help="Slots from one message that stands alone to the next.")  # fmt: skip
-@click.option("--slots-per-message", type=click.IntRange(1), default=1, show_default=True, help="Slots in one message.")
-@click.option("--forget-after", type=click.IntRange(2), default=600, show_default=True, metavar="SLOTS",
-              help="Leave a sensor out after this many slots without a reading.")  # fmt: skip
-@click.option("--buffer", type=click.IntRange(1), default=3600, show_default=True, metavar="SLOTS",
-              help="Slots that are kept while the broker is away.")  # fmt: skip
+              help="Slots from one keyframe, a message that can be decoded alone, to the next.")  # fmt: skip
 @click.option(
-    "--archive", type=click.Path(dir_okay=False, path_type=Path), help="Keep what was sent in this .hrp file."
+    "--slots-per-message",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Slots in one message: fewer bytes, later.",
 )
-@click.option("--metrics", type=Place(), metavar="PORT", help="Serve figures for Prometheus at /metrics.")
+@click.option("--forget-after", type=click.IntRange(2), default=600, show_default=True, metavar="SLOTS",
+              help="Leave a sensor out after so many slots without a reading.")  # fmt: skip
+@click.option("--buffer", type=click.IntRange(1), default=3600, show_default=True, metavar="SLOTS",
+              help="Keep so many slots while the broker is away, and drop older ones.")  # fmt: skip
+@click.option(
+    "--archive",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the slots that were sent in this .hrp file.",
+)
+@click.option(
+    "--metrics", type=Place(), metavar="PORT", help="Serve figures for Prometheus at http://127.0.0.1:PORT/metrics."
+)
 @_shared
 def gateway(**given: Any) -> None:
-    """Collect readings, assemble time slots, and publish one message for each (the data centre)."""
+    """Collect readings, and publish one message per time slot (the data centre)."""
     from hrpursuit.live.gateway import GatewaySettings  # noqa: PLC0415 - takes a second
     from hrpursuit.live.processes import run_gateway  # noqa: PLC0415
 
@@ -210,19 +235,23 @@ def gateway(**given: Any) -> None:
 
 
 @live.command()
-@click.option("--from", "source", required=True, metavar="TOPIC", help="Topic of the messages.")
-@click.option("--to", metavar="TOPIC", help="Topic of rebuilt values, as rebuilt/{sensor}.")
-@click.option("--json", "as_json", is_flag=True, help='Publish {"value": …, "time": …}, not the number alone.')
+@click.option("--from", "source", required=True, metavar="TOPIC", help="Topic of the gateway's messages.")
+@click.option("--to", metavar="TOPIC", help="Topic to publish rebuilt values to, as rebuilt/{sensor}.")
+@click.option("--json", "as_json", is_flag=True, help='Publish {"value": …, "time": …} instead of the number alone.')
 @click.option(
-    "--archive", type=click.Path(dir_okay=False, path_type=Path), help="Keep what was rebuilt in this .hrp file."
+    "--archive",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Keep the slots that were rebuilt in this .hrp file.",
 )
 @click.option("--journal", type=click.Path(dir_okay=False, path_type=Path),
-              help="Messages since the last keyframe, to go on from after a kill; else beside --archive.")  # fmt: skip
+              help="Keep the messages since the last keyframe in this file, so that a controller that was killed can "
+                   "go on; beside --archive by default.")  # fmt: skip
 @click.option("--page", type=Place(), metavar="PORT",
-              help="Page and /metrics: 8080 for this machine, 0.0.0.0:8080 with HRPURSUIT_PAGE_TOKEN.")  # fmt: skip
+              help="Serve the page and /metrics: 8080 for this machine alone; 0.0.0.0:8080 for others too, who need "
+                   "the token in HRPURSUIT_PAGE_TOKEN.")  # fmt: skip
 @_shared
 def controller(**given: Any) -> None:
-    """Rebuild the slots, publish each sensor's value, keep an archive and serve the page (the remote side)."""
+    """Rebuild readings from messages, publish and archive them, serve the page."""
     from hrpursuit.live.controller import ControllerSettings  # noqa: PLC0415 - takes a second
     from hrpursuit.live.processes import run_controller  # noqa: PLC0415
 
@@ -244,14 +273,21 @@ def controller(**given: Any) -> None:
 @live.command()
 @_target_options
 @click.option("--speed", type=click.FloatRange(1), default=3600.0, show_default=True,
-              help="Seconds of the plant per second; its sensors report by the hour.")  # fmt: skip
-@click.option("--sensors", type=click.IntRange(1, 1000), default=56, show_default=True, help="Sensors of the plant.")
-@click.option("--lose", type=click.FloatRange(0, 0.5), default=0.0, help="Share of messages that get lost, as 0.01.")
-@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Seed of the plant.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop by itself after this long.")
+              help="Simulated seconds per second; the sensors report once per simulated hour.")  # fmt: skip
+@click.option(
+    "--sensors", type=click.IntRange(1, 1000), default=56, show_default=True, help="Number of simulated sensors."
+)
+@click.option(
+    "--lose", type=click.FloatRange(0, 0.5), default=0.0, help="Share of messages that are lost on the way, as 0.01."
+)
+@click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Seed of the simulation.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after so many seconds.")
 @click.option("--page", type=Place(), metavar="PORT", help="Port of the page; 8080, or a free one, by default.")
 def demo(**given: Any) -> None:
-    """Show it all on one machine: an embedded broker, a simulated plant, gateway, controller and the page."""
+    """Run everything on this machine with simulated sensors, and show the page.
+
+    Nothing has to be installed or configured: the broker is part of the process.
+    """
     from hrpursuit.live.demo import run_demo  # noqa: PLC0415 - takes a second
 
     _log_to_stderr(logging.ERROR)

@@ -81,8 +81,8 @@ def compress(
     Returns
     -------
     data : bytes
-        A whole file, see `docs/format.md`. It has been decoded and compared with the table: what does not keep the
-        target is stored bit for bit, with a RuntimeWarning.
+        A whole file, see `docs/reference/format.md`. It has been decoded and compared with the table: what does not
+        keep the target is stored bit for bit, with a RuntimeWarning.
 
     Examples
     --------

@@ -71,11 +71,10 @@ def nearest(
     height, width = features.shape[1:]
     stack = stack or Stack(1, height, height)
     n_near = min(_NEAR_PLANES, stack.n_planes - 1)
-    n_there = sum(
-        n * min(stack.n_rows, far + 1) * min(width, far + 1) for n, far in ((1, reach), (n_near, _REACH_OF_PLANES))
-    )
+    near = min(reach, _REACH_OF_PLANES)
+    n_there = sum(n * min(stack.n_rows, far + 1) * min(width, far + 1) for n, far in ((1, reach), (n_near, near)))
     groups = np.empty((len(corners), min(n_members, n_there)), np.int32)
-    _nearest(features, corners, reach, min(reach, _REACH_OF_PLANES), _NEAR_PLANES, tuple(stack), floor, draws, groups)
+    _nearest(features, corners, reach, near, _NEAR_PLANES, tuple(stack), floor, draws, groups)
     return groups
 
 

@@ -14,14 +14,20 @@ import numpy as np
 
 from hrpursuit.live.archive import Archive
 from hrpursuit.live.decoder import LiveDecoder
+from hrpursuit.live.figures import listed
 from hrpursuit.live.gateway import REQUEST
 from hrpursuit.live.journal import Journal
-from hrpursuit.live.messages import Gap, Slot
-from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic
+from hrpursuit.live.messages import REASONS, Gap, Slot
+from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic, default_name
 from hrpursuit.live.role import Role
 from hrpursuit.live.slots import SECOND, Clock
 
-_BETWEEN_REQUESTS = 5.0  # seconds between requests for a keyframe, until one has come
+_FIRST_WAIT, _LONGEST_WAIT = 5.0, 60.0  # seconds between requests for a keyframe; doubled until one has come
+_COUNTERS = (
+    "messages_total", "bytes_total", "keyframes_total", "slots_total", "messages_lost_total", "keyframe_requests_total",
+    "values_published_total", "values_dropped_total", "connections_total", "bytes_as_json_total",
+    "bytes_as_float32_total",
+)  # fmt: skip
 _EARLY = 2  # messages that came too early before a keyframe is asked for: the one before them may be on its way
 
 
@@ -48,7 +54,7 @@ class ControllerSettings:
     most_waiting : int
         Values that are kept while the broker is away.
     name : str
-        Identity at the broker, which keeps messages for it while it is away.
+        Identity at the broker, which keeps messages for it while it is away; if empty, one that is made from `source`.
     """
 
     source: str
@@ -59,10 +65,12 @@ class ControllerSettings:
     archive: Path | None = None
     journal: Path | None = None
     most_waiting: int = 100_000
-    name: str = "hrpursuit-controller"
+    name: str = ""
 
     def __post_init__(self) -> None:
         check_topic(self.source, wildcards=False)
+        if self.archive is not None and self.archive == self.journal:
+            raise ValueError(f"--archive and --journal must be two files; got {self.archive} for both.")
         if self.to is not None:
             if "{sensor}" not in self.to:
                 raise ValueError(f"the topic of rebuilt values must contain {{sensor}}; got {self.to!r}.")
@@ -87,7 +95,9 @@ class Controller(Role):
     """
 
     def __init__(self, settings: ControllerSettings, connection: Connection, *, clock: Clock | None = None) -> None:
-        super().__init__("controller", clock)
+        super().__init__("controller", clock, _COUNTERS)
+        for reason in REASONS:
+            self.figures.count("messages_refused_total", 0, reason=reason)
         self.settings = settings
         self.decoder = LiveDecoder(key=settings.key)
         self.shown: Callable[[Slot, float], float | None] | None = None
@@ -95,15 +105,16 @@ class Controller(Role):
         self._archive = Archive(settings.archive, self.happenings) if settings.archive else None
         self._journal = Journal(settings.journal) if settings.journal else None
         self._restore()
-        self._asked = -math.inf
+        self._next_request, self._wait = -math.inf, _FIRST_WAIT
         self._n_early = 0
         self._components: np.ndarray | None = None
+        self._told: tuple[int | None, tuple[str, ...]] = None, ()
         self._link = Link(
             connection,
             subscriptions={settings.source: settings.qos},
             handle=self._handle,
             next_message=lambda: self._waiting.popleft() if self._waiting else None,
-            name=settings.name,
+            name=settings.name or default_name("controller", settings.source),
             keep_session=settings.qos > 0,
             figures=self.figures,
             happenings=self.happenings,
@@ -145,9 +156,10 @@ class Controller(Role):
 
     def _ask(self, why: str) -> None:
         now = time.monotonic()
-        if now - self._asked < _BETWEEN_REQUESTS:
+        if now < self._next_request:
             return
-        self._asked = now
+        self._next_request = now + self._wait
+        self._wait = min(2 * self._wait, _LONGEST_WAIT)
         self.figures.count("keyframe_requests_total")
         self.happenings.say(f"asks for {why}")
         self._waiting.append(Outgoing(f"{self.settings.source}/{REQUEST}", b"", 0))
@@ -172,7 +184,8 @@ class Controller(Role):
             return
         if self._archive is not None:
             self._archive.add(found)
-        self._asked, self._n_early = -math.inf, 0
+        self._next_request, self._wait, self._n_early = -math.inf, _FIRST_WAIT, 0
+        self._say_what_comes()
         self._see_atoms()
         for slot in found:
             self._slot(slot, len(payload) / len(found))
@@ -192,6 +205,13 @@ class Controller(Role):
             text = f"cannot write the journal: {error}; after a kill, this controller would wait for a keyframe"
             self.happenings.repeat("journal", text, level=logging.ERROR)
 
+    def _say_what_comes(self) -> None:
+        """Once for each stream, and when its sensors change."""
+        now = self.decoder.stream, self.decoder.columns
+        if now != self._told:
+            self._told = now
+            self.happenings.say(f"rebuilds the readings of {listed(self.decoder.columns)}")
+
     def _see_atoms(self) -> None:
         if self.decoder.components is not self._components:
             if self._components is not None:
@@ -209,7 +229,8 @@ class Controller(Role):
         elif gap.reason == "dictionary":
             self._ask(f"a keyframe with the dictionary: {gap.detail.split(';')[0]}")
         elif gap.reason != "duplicate":
-            self.happenings.repeat(gap.reason, f"a message is refused ({gap.reason}): {gap.detail}")
+            hint = " Gateway and controller need the same --key-file." if gap.reason == "key" else ""
+            self.happenings.repeat(gap.reason, f"a message is refused ({gap.reason}): {gap.detail}{hint}")
 
     def _say_lost(self, n: int) -> None:
         if n:

@@ -32,7 +32,10 @@ _MOST_DICTIONARIES = 4
 
 
 class LiveDecoder:
-    """Rebuild time slots from messages. What cannot be decoded is a gap, never a wrong value.
+    """Rebuild time slots from messages. After one that is missing, doubled or late there is a gap, and no wrong value.
+
+    One that is damaged is a gap too, unless it has the right check by chance: `docs/reference/wire.md` says how likely
+    that is. With a key it is one in 2^64.
 
     Parameters
     ----------

@@ -13,11 +13,12 @@ from hrpursuit.live.gateway import Gateway, GatewaySettings
 from hrpursuit.live.mqtt import Connection
 from hrpursuit.live.page import History, Server
 from hrpursuit.live.plant import HOUR, START, Plant
-from hrpursuit.live.processes import run_until_stopped
+from hrpursuit.live.processes import keep_modules_from_the_collector, run_until_stopped
 from hrpursuit.live.slots import SECOND, Clock
 
 _PAGE = ("127.0.0.1", 8080)
 _WAIT = 0.5  # real seconds that a slot waits for readings that the embedded broker has not handed on yet
+_MOST_LATE, _FEW = 0.05, 1000  # share of readings that are late, of this many or more, before the demo says so
 _SOURCE, _REBUILT = "hrp/plant", "rebuilt/{sensor}"
 
 
@@ -66,12 +67,14 @@ def run_demo(
             figures = [gateway.figures, controller.figures]
             server = await _served(stack, place, lambda where: Server(where, figures, history, token))
             say(
-                f"page: {server.address}   broker: mqtt://{connection}   {n_sensors} sensors, {speed:g} times real time"
+                f"page: {server.address}   broker: mqtt://{connection}   {n_sensors} sensors, {speed:g} times real "
+                "time   Ctrl-C stops"
             )
             if seconds is not None:
                 asyncio.get_running_loop().call_later(seconds, stop.set)
             plant = Plant(connection, clock, n_sensors=n_sensors, seed=seed)
-            await _together(stop, gateway, controller, plant.run(), _print_figures(history, say))
+            keep_modules_from_the_collector()
+            await _together(stop, gateway, controller, plant.run(), _print_figures(history, gateway, say))
 
     run_until_stopped(role, is_sparse="n_nonzero_coefs" in target)
 
@@ -144,18 +147,24 @@ async def _together(stop: asyncio.Event, gateway: Gateway, controller: Controlle
         await asyncio.gather(*tasks, stopping, return_exceptions=True)
 
 
-async def _print_figures(history: History, say: Callable[[str], None]) -> None:
+async def _print_figures(history: History, gateway: Gateway, say: Callable[[str], None]) -> None:
+    has_warned = False
     while True:
         await asyncio.sleep(1.0)
         figures = history.summary()
+        n_late = gateway.figures.get("readings_late_total")
         if figures["slots"]:
-            say(figures_line(figures))
+            say(figures_line(figures, n_late))
+        if not has_warned and n_late > _MOST_LATE * max(gateway.figures.get("readings_total"), _FEW):
+            has_warned = True
+            say("readings come after their slot, and are gaps: this machine is too busy; give a lower --speed")
 
 
-def figures_line(figures: dict[str, Any]) -> str:
+def figures_line(figures: dict[str, Any], n_late: float) -> str:
     """Figures of a History in one line."""
     moment = datetime.fromtimestamp(figures["time"] / 1000, UTC)
     delay = "" if figures["delay"] is None else f", delay {figures['delay']:.2f} s"
+    delay += f", {n_late:.0f} readings late" if n_late else ""
     return (
         f"{moment:%Y-%m-%d %H:%M}  {figures['slots']:.0f} slots of {figures['sensors']} sensors, "
         f"{figures['bytes_per_slot']:.1f} bytes per slot (JSON {figures['json_per_slot']:.0f}, "

@@ -6,7 +6,7 @@ import math
 import re
 import time
 from collections import defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 LOG = logging.getLogger("hrpursuit.live")
@@ -16,6 +16,7 @@ _REPEAT = 60.0  # seconds before a happening of the same kind is logged again
 _NUMBERS = itertools.count(1)  # of happenings, of all roles of the process
 #: Characters that would make more than one line of a happening; names of sensors may have them.
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_MOST_NAMED = 4  # sensors in a line
 _MOST_KINDS = 1000  # kinds of happenings that are remembered for that
 
 _PREFIX = "hrpursuit_live_"
@@ -48,6 +49,14 @@ METRICS = {
 }  # fmt: skip
 
 
+def listed(sensors: Sequence[str]) -> str:
+    """Sensors in a line of the log: the first ones, and how many more there are."""
+    if len(sensors) == 1:
+        return f"sensor {sensors[0]}"
+    more = f" and {len(sensors) - _MOST_NAMED} more" if len(sensors) > _MOST_NAMED else ""
+    return f"sensors {', '.join(sensors[:_MOST_NAMED])}{more}"
+
+
 class Figures:
     """Counters, gauges and delays of one role.
 
@@ -55,11 +64,15 @@ class Figures:
     ----------
     role : str
         Label of all of them, as "gateway".
+    counters : iterable of str
+        Counters that are there from the start, as 0: alarms on a counter need its value before it rises.
     """
 
-    def __init__(self, role: str) -> None:
+    def __init__(self, role: str, counters: Iterable[str] = ()) -> None:
         self.role = role
         self._values: dict[tuple[str, str], float] = defaultdict(float)  # by name and reason
+        for name in counters:
+            self.count(name, 0)
         self._delays: dict[str, deque[float]] = {}
         self._sums: dict[str, float] = defaultdict(float)
 
@@ -128,6 +141,15 @@ class Happening:
     text: str
 
 
+@dataclass
+class _Said:
+    """What was logged of a kind of happening in the minute that began then."""
+
+    since: float
+    n_lines: int = 0
+    n_kept_back: int = 0
+
+
 class Happenings:
     """Says what happens, one log line each, and keeps the last ones for the page.
 
@@ -143,22 +165,27 @@ class Happenings:
         self.role = role
         self.last: deque[Happening] = deque(maxlen=_KEPT_HAPPENINGS)
         self._now = now
-        self._said: dict[str, tuple[float, int]] = {}  # by kind: when it was logged, how often it was kept back since
+        self._said: dict[str, _Said] = {}  # by kind
 
     def say(self, text: str, *, level: int = logging.INFO) -> None:
         text = _CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
         self.last.append(Happening(next(_NUMBERS), self._now(), level, text))
         LOG.log(level, "%s: %s", self.role, text)
 
-    def repeat(self, kind: str, text: str, *, level: int = logging.WARNING) -> None:
-        """What may happen again and again: logged once a minute for each kind, with how often it has happened since."""
+    def repeat(self, kind: str, text: str, *, most: int = 1, level: int = logging.WARNING) -> None:
+        """What may happen again and again: at most so many lines per minute for each kind, the next one with how often
+        it has happened since.
+        """
         now = time.monotonic()
         said = self._said.get(kind)
-        if said is not None and now - said[0] < _REPEAT:
-            self._said[kind] = said[0], said[1] + 1
+        if said is None or now - said.since >= _REPEAT:
+            if len(self._said) >= _MOST_KINDS:
+                self._said.clear()
+            kept_back = 0 if said is None else said.n_kept_back
+            said = self._said[kind] = _Said(now)
+            text += f" ({kept_back} more since the last line)" if kept_back else ""
+        if said.n_lines == most:
+            said.n_kept_back += 1
             return
-        if len(self._said) >= _MOST_KINDS:
-            self._said.clear()
-        self._said[kind] = now, 0
-        more = f" ({said[1]} more since the last line)" if said is not None and said[1] else ""
-        self.say(f"{text}{more}", level=level)
+        said.n_lines += 1
+        self.say(text, level=level)

@@ -12,9 +12,10 @@ from typing import Any
 from hrpursuit.compression.tables.lookup import Lookup
 from hrpursuit.live.archive import Archive
 from hrpursuit.live.encoder import LiveEncoder
-from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic
+from hrpursuit.live.figures import listed
+from hrpursuit.live.mqtt import Connection, Link, Outgoing, check_topic, default_name
 from hrpursuit.live.readings import BadReading, SensorNames, read_payload
-from hrpursuit.live.role import Role
+from hrpursuit.live.role import LAST_WORDS, Role
 from hrpursuit.live.slots import SECOND, Clock, SlotAssembler, SlotRow
 
 _BEHIND = 5  # slots that the gateway may be late before it says so
@@ -25,9 +26,16 @@ _WORDS = {
     "new": "new: a keyframe follows",
     "silent": "silent",
     "back": "back",
-    "vanished": "silent for so long that a keyframe without it follows",
+    "vanished": "left out after --forget-after slots of silence: a keyframe follows",
+    "returned": "back after being left out: a keyframe follows. If sensors report seldom, give a longer --slot or "
+    "--forget-after",
 }
-_MOST_NAMED = 4  # sensors in a line of the log
+_MOST_LINES = 20  # per minute of each kind, of what sensors and controllers can make happen
+_COUNTERS = (
+    "readings_total", "readings_late_total", "readings_bad_total", "readings_refused_total", "readings_retained_total",
+    "slots_total", "slots_dropped_total", "messages_total", "bytes_total", "keyframes_total",
+    "keyframe_requests_total", "connections_total", "clock_jumps_total",
+)  # fmt: skip
 _SHORTEST = SECOND // 1000  # nanoseconds of a slot
 
 
@@ -58,7 +66,7 @@ class GatewaySettings:
     forget_after : int
         Slots without a reading after which a sensor is left out.
     name : str
-        Identity at the broker.
+        Identity at the broker; if empty, one that is made from `to`.
     """
 
     topics: tuple[str, ...]
@@ -75,7 +83,7 @@ class GatewaySettings:
     archive: Path | None = None
     most_waiting: int = 3600
     forget_after: int = 600
-    name: str = "hrpursuit-gateway"
+    name: str = ""
 
     def __post_init__(self) -> None:
         for topic in self.topics:
@@ -130,7 +138,7 @@ class Gateway(Role):
     """
 
     def __init__(self, settings: GatewaySettings, connection: Connection, *, clock: Clock | None = None) -> None:
-        super().__init__("gateway", clock)
+        super().__init__("gateway", clock, _COUNTERS)
         self.settings = settings
         self.encoder: LiveEncoder | None = None
         self.shown: Callable[[SlotRow], None] | None = None
@@ -143,7 +151,7 @@ class Gateway(Role):
         )
         self._waiting: deque[SlotRow] = deque()
         self._archive = Archive(settings.archive, self.happenings, settings.key) if settings.archive else None
-        self._asked = -_BETWEEN_REQUESTS
+        self._asked, self._is_asked = -_BETWEEN_REQUESTS, False  # when a keyframe was sent on request; one is due
         self._stopping = False  # slots that wait for a fuller message are sent then
         self._last_time = -(2**63)
         self._link = Link(
@@ -151,7 +159,7 @@ class Gateway(Role):
             subscriptions=dict.fromkeys(settings.topics, settings.qos) | {f"{settings.to}/{REQUEST}": 0},
             handle=self._handle,
             next_message=self._next_message,
-            name=settings.name,
+            name=settings.name or default_name("gateway", settings.to),
             # readings that were kept would come in a burst: without a time of their own they were of the wrong slot
             keep_session=settings.qos > 0 and settings.time_field is not None,
             figures=self.figures,
@@ -166,8 +174,8 @@ class Gateway(Role):
 
     def _say_unsent(self) -> None:
         if self._waiting:
-            n = len(self._waiting)
-            text = f"{n} slots could not be sent before the stop; the broker was away"
+            why = f"{LAST_WORDS:g} s were too short" if self.is_connected else "the broker was away"
+            text = f"{len(self._waiting)} slots could not be sent before the stop: {why}"
             self.happenings.say(text, level=logging.WARNING)
 
     def _close(self) -> None:
@@ -199,12 +207,13 @@ class Gateway(Role):
         self._say_if_quiet(f"reading on {', '.join(self.settings.topics)}")
         n_waiting = len(self._waiting)
         if self._link.is_connected and n_waiting > _BEHIND and self.figures.get("messages_total"):
-            mean = self.figures.quantile("codec_seconds", 0.5)
+            median = self.figures.quantile("codec_seconds", 0.5)
             slot = self.settings.slot / SECOND / self.clock.speed
             self.happenings.repeat(
                 "behind",
-                f"the slot rate cannot be kept: {n_waiting} slots of {slot:g} s wait, "
-                f"{len(self._slots.columns)} sensors take {1000 * mean:.1f} ms to encode; give a longer --slot",
+                f"the slot rate cannot be kept: {n_waiting} slots of {slot:g} s wait. It takes {1000 * median:.1f} ms "
+                "to encode a message, and the broker has to acknowledge each one; give a longer --slot, or several "
+                "--slots-per-message",
             )
         self.figures.set("slots_waiting", n_waiting)
 
@@ -232,11 +241,13 @@ class Gateway(Role):
             value, moment = read_payload(payload, self.settings.field, self.settings.time_field)
         except BadReading as error:
             self.figures.count("readings_bad_total")
-            self.happenings.repeat("bad", f"a payload on {topic} is no number, and counts as a gap: {error}")
+            hint = "; for JSON, give --field" if self.settings.field is None and payload.lstrip()[:1] == b"{" else ""
+            self.happenings.repeat("bad", f"a payload on {topic} is no number, and counts as a gap: {error}{hint}")
             return
         kept = self._slots.add(sensor, value, now if moment is None else moment, now)
         if kept == "late":
             self.figures.count("readings_late_total")
+            self._say_late(topic, now if moment is None else moment, now)
         elif kept == "early":
             self.figures.count("readings_bad_total")
             self.happenings.repeat("early", f"a reading on {topic} has a time more than a slot ahead; it is left out")
@@ -244,20 +255,33 @@ class Gateway(Role):
             self.figures.count("readings_refused_total")
             self.happenings.repeat("full", f"sensor {sensor} is refused: there are too many sensors")
 
+    def _say_late(self, topic: str, moment: int, now: int) -> None:
+        slot = self.settings.slot
+        late = now - (moment // slot + 1) * slot - self.settings.wait
+        text = f"a reading on {topic} came {late / SECOND:.2f} s after its slot was sent, and is left out"
+        hint = "" if self.settings.time_field is None else ", or check the clock of the sensor"
+        self.happenings.repeat("late", f"{text}; give a longer --wait{hint}")
+
     def _requested(self) -> None:
-        now = time.monotonic()
-        if self.encoder is not None and now - self._asked >= _BETWEEN_REQUESTS:
-            self._asked = now
-            self.encoder.request_keyframe()
+        if self.encoder is not None:
+            self._is_asked = True
             self.figures.count("keyframe_requests_total")
-            self.happenings.say("a keyframe was asked for")
+            self.happenings.repeat("asked", "a keyframe was asked for", most=_MOST_LINES, level=logging.INFO)
+            self._answer()
+
+    def _answer(self) -> None:
+        """Make the next message a keyframe if one was asked for, and the last such one was a while ago."""
+        now = time.monotonic()
+        if self._is_asked and self.encoder is not None and now - self._asked >= _BETWEEN_REQUESTS:
+            self._asked, self._is_asked = now, False
+            self.encoder.request_keyframe()
 
     def _take(self, rows: list[SlotRow]) -> None:
         for kind, words in _WORDS.items():
             sensors = [sensor for change, sensor in self._slots.changes if change == kind]
             if sensors:
-                level = logging.WARNING if kind in ("silent", "vanished") else logging.INFO
-                self.happenings.say(f"{_named(sensors)} {words}", level=level)
+                level = logging.INFO if kind in ("new", "back") else logging.WARNING
+                self.happenings.repeat(kind, f"{_named(sensors)} {words}", most=_MOST_LINES, level=level)
         self._slots.changes.clear()
         for row in rows:
             if not row.columns:
@@ -274,6 +298,7 @@ class Gateway(Role):
             self._link.wake()
 
     def _next_message(self) -> Outgoing | None:
+        self._answer()
         start = time.perf_counter()
         message = self._encoded()
         if message is None:
@@ -311,7 +336,4 @@ class Gateway(Role):
 
 
 def _named(sensors: list[str]) -> str:
-    if len(sensors) == 1:
-        return f"sensor {sensors[0]} is"
-    more = f" and {len(sensors) - _MOST_NAMED} more" if len(sensors) > _MOST_NAMED else ""
-    return f"sensors {', '.join(sensors[:_MOST_NAMED])}{more} are"
+    return f"{listed(sensors)} {'is' if len(sensors) == 1 else 'are'}"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from hrpursuit.files import replaced_when_done
+from hrpursuit.live.lock import WriterLock
 
 _MAGIC = b"hrpursuit journal 1\n"
 _MOST_BYTES = 64 << 20
@@ -19,11 +20,11 @@ class Journal:
     Parameters
     ----------
     path : Path
-        The file; it is made if it does not exist.
+        The file; it is made if it does not exist. A lock beside it keeps other controllers away until `close`.
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self._path, self._lock = path, WriterLock(path)
         if path.exists() and path.stat().st_size:
             with path.open("rb") as file:
                 if file.read(len(_MAGIC)) != _MAGIC:
@@ -46,7 +47,7 @@ class Journal:
 
     def start(self, *messages: bytes) -> None:
         """Have only these: a keyframe, after the one with its dictionary if it does not carry it."""
-        self.close()
+        self._close_file()
         with replaced_when_done(self._path) as temporary:
             temporary.write_bytes(_MAGIC + b"".join(map(_record, messages)))
         self._file = self._path.open("ab")
@@ -61,11 +62,15 @@ class Journal:
             self._file.write(record)
             self._file.flush()
         except OSError:
-            self.close()
+            self._close_file()
             raise
         self._size += len(record)
 
     def close(self) -> None:
+        self._close_file()
+        self._lock.release()
+
+    def _close_file(self) -> None:
         file, size, self._file, self._size = self._file, self._size, None, 0
         if file is None:
             return

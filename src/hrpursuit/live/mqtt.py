@@ -4,6 +4,7 @@ import asyncio
 import logging
 import os
 import random
+import re
 import ssl
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from hrpursuit.rows.optional import needed
 _WINDOW = 20  # messages that are under way at a time; the default of paho
 _KEPT_FOR = 7 * 24 * 3600  # seconds that a broker of MQTT 5 keeps messages for a role that is away
 _SHORT, _MOST_SHORT = 10.0, 3  # seconds of a connection that did not last, and how many of them are told
+_LONGEST_NAME = 128  # characters; some brokers allow no more
 _REFUSED = ("not authorized", "not authorised", "bad user name or password", "banned", "identifier")
 
 
@@ -231,7 +233,7 @@ class Link:
                     raise result
 
     def _lost(self, error: Exception, wait: float) -> None:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = _reason(error)
         if not self._was_connected and any(word in reason.lower() for word in _REFUSED):
             who = f"user {self._connection.username!r}" if self._connection.username else "a client without a user"
             raise Refused(
@@ -282,6 +284,17 @@ class Link:
             self._handle(str(message.topic), payload, bool(message.retain))
         except Exception:  # one message must not end a role that runs for months
             logging.getLogger("hrpursuit.live").exception("a message on %s could not be handled", message.topic)
+
+
+def _reason(error: Exception) -> str:
+    """What aiomqtt says in one line; of a connection that ends without an error it says only where it noticed."""
+    said = " ".join(str(error).split()) or type(error).__name__
+    return "the broker, or something on the way, has closed it" if said.startswith("Disconnected during") else said
+
+
+def default_name(role: str, topic: str) -> str:
+    """Identity at the broker of the role that sends to a topic, or reads it: the same at each start."""
+    return f"hrpursuit-{role}-{re.sub(r'[^A-Za-z0-9]+', '-', topic).strip('-')}"[:_LONGEST_NAME]
 
 
 def _queue_that_calls(receive: Callable[[Any], None]) -> type[asyncio.Queue[Any]]:

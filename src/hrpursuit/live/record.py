@@ -11,6 +11,7 @@ from typing import Any, BinaryIO, Self
 import numpy as np
 
 from hrpursuit.compression import DamagedFile, DamagedFileWarning, Decoder, Encoder
+from hrpursuit.live.lock import WriterLock
 from hrpursuit.live.messages import Slot
 from hrpursuit.rows.optional import needed
 
@@ -21,10 +22,11 @@ class Recorder:
     """Write rebuilt slots to an `.hrp` file that `hrpursuit decompress` and `decompress` read, chunk by chunk.
 
     The file keeps what was shown, bit for bit, with the times as its index. The slots are coded again, without any
-    further error; `docs/wire.md` says why the bytes of messages cannot stand in a file.
+    further error; `docs/reference/wire.md` says why the bytes of messages cannot stand in a file.
 
     A file that is there is gone on with. After a crash it is readable to its last whole chunk, and the next Recorder
     mends it. When the columns change, a file of its own is begun beside it: `readings-2.hrp` after `readings.hrp`.
+    Until `close`, a lock on `readings.hrp.lock` keeps other recorders from writing to it.
 
     Parameters
     ----------
@@ -48,6 +50,8 @@ class Recorder:
         Encoder(lossless=True, chunk_rows=chunk_slots)  # raises if it is none
         self._pandas: Any = needed("pandas", "archives with times", "live")
         self._first, self._chunk_slots = Path(path), chunk_slots
+        self._lock = WriterLock(self._first)
+        self._is_closed = False
         self.path = self._first
         self.n_slots = self.n_dropped = 0
         self._columns: tuple[str, ...] | None = None
@@ -65,6 +69,8 @@ class Recorder:
         """Take slots in their order; chunks that are full go to the file. All of them are taken, also if it raises
         OSError: what could not be written is kept and tried again a chunk later.
         """
+        if self._is_closed:
+            raise ValueError(f"the recorder of {self._first} is closed; make another one to go on with the file.")
         failed: OSError | None = None
         for slot in slots:
             try:
@@ -83,7 +89,7 @@ class Recorder:
 
     def _change(self, columns: tuple[str, ...]) -> None:
         try:
-            self.close()
+            self._finish_file()
         finally:
             self._drop(len(self._waiting))  # of the old columns, if they could not be written
             self._columns = columns
@@ -142,7 +148,14 @@ class Recorder:
         self._file = self._encoder = None
 
     def close(self) -> None:
-        """Write what waits and the index of the file."""
+        """Write what waits and the index of the file, and let others write to it. If it raises OSError, what waits is
+        kept, and it can be called again.
+        """
+        self._finish_file()
+        self._lock.release()
+        self._is_closed = True
+
+    def _finish_file(self) -> None:
         self.flush()
         if self._file is None or self._encoder is None:
             return

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import time
+from collections.abc import Iterable
 from contextlib import suppress
 
 from hrpursuit.live.figures import Figures, Happenings
@@ -22,13 +23,15 @@ class Role:
         Label of its figures, and first word of its log lines.
     clock : Clock or None
         None: the system clock.
+    counters : iterable of str
+        Counters that it shows from the start.
     """
 
     _link: Link
 
-    def __init__(self, name: str, clock: Clock | None) -> None:
+    def __init__(self, name: str, clock: Clock | None, counters: Iterable[str]) -> None:
         self.clock = clock or Clock()
-        self.figures = Figures(name)
+        self.figures = Figures(name, counters)
         self.happenings = Happenings(name, lambda: self.clock.now() / SECOND)
         self._heard = time.monotonic()
 

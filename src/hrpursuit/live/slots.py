@@ -12,8 +12,10 @@ _MOST_EMPTY = 1000  # slots without a reading that are sent at once; a longer pa
 _MOST_NAMES = 100_000  # characters of the names of all sensors; a keyframe has them
 _SLEW = 10  # a small difference to the system clock is made up for in this many checks
 
+_NO_READING = (np.nan, 0)
+
 Kept = Literal["kept", "late", "early", "full"]
-Change = Literal["new", "silent", "back", "vanished"]
+Change = Literal["new", "silent", "back", "vanished", "returned"]
 
 
 class Clock:
@@ -91,7 +93,8 @@ class SlotAssembler:
     """Collects readings, and gives the rows of slots that are over.
 
     A slot is the time from a multiple of `slot` to the next, and is labelled with its start. The last reading of a
-    sensor in a slot counts. Slots without any reading are given too, as rows of gaps, from the first reading on.
+    sensor in a slot counts. Slots without any reading are given too, as rows of gaps, from the first reading on. Nobody
+    is silent in them: it is the network, or the process slept, or the clock jumped.
 
     Parameters
     ----------
@@ -100,7 +103,8 @@ class SlotAssembler:
     wait : int, default=0
         Nanoseconds after its end that a slot still takes readings.
     silent_after : int, default=3
-        Slots without a reading after which a sensor is said to be silent.
+        Slots without a reading after which a sensor is said to be silent; so many times its usual distance from reading
+        to reading, if it does not report in every slot.
     forget_after : int, default=600
         Slots without a reading after which a sensor is no column any more.
     most_sensors : int, default=4096
@@ -111,7 +115,8 @@ class SlotAssembler:
     columns : tuple of str
         Sensors, in the order in which they came.
     changes : list of (str, str)
-        What happened to which sensor ("new", "silent", "back", "vanished"); for the caller to take away.
+        What happened to which sensor ("new", "silent", "back", "vanished", and "returned" after it had vanished); for
+        the caller to take away.
     """
 
     def __init__(
@@ -123,18 +128,18 @@ class SlotAssembler:
         self._silent_after, self._forget_after = silent_after, max(forget_after, silent_after + 1)
         self._most_sensors = most_sensors
         self._next: int | None = None  # number of the slot that is closed next; None before the first reading
-        self._paused: int | None = None  # what it was when `finish` was called
         self._open: dict[int, dict[str, tuple[float, int]]] = {}  # by slot and sensor: value, arrival
-        self._last: dict[str, int] = {}  # by sensor: the last slot with a reading
+        self._n_slots = 0  # closed ones that had readings
+        self._last: dict[str, int] = {}  # by sensor: what that number was at its last reading
+        self._usual: dict[str, float] = {}  # by sensor: slots from one reading to the next, a mean of the last ones
         self._silent: set[str] = set()
+        self._vanished: dict[str, None] = {}  # the last ones
 
     def add(self, sensor: str, value: float, moment: int, now: int) -> Kept:
         """Take a reading of this moment that came now."""
         number = moment // self.slot
         if self._next is None:
             self._next = min(max(number, (now - self.wait) // self.slot), now // self.slot)
-            if self._paused is not None:  # nobody was silent in between
-                self._last = {name: last + self._next - self._paused for name, last in self._last.items()}
         if number < self._next:
             return "late"
         if number > now // self.slot + 1:
@@ -142,11 +147,11 @@ class SlotAssembler:
         if sensor not in self._last and self._is_full(sensor):
             return "full"
         if sensor not in self._last:
-            self.changes.append(("new", sensor))
+            self.changes.append(("returned" if sensor in self._vanished else "new", sensor))
+            self._last[sensor], self._usual[sensor] = self._n_slots, 1.0
         elif sensor in self._silent:
             self._silent.discard(sensor)
             self.changes.append(("back", sensor))
-        self._last[sensor] = max(number, self._last.get(sensor, number))
         self._open.setdefault(number, {})[sensor] = value, now
         return "kept"
 
@@ -174,7 +179,6 @@ class SlotAssembler:
     def finish(self) -> list[SlotRow]:
         """The slots that have readings, over or not. The next reading starts anew, at whatever time it has."""
         rows = self._close_open()
-        self._paused = self._next if self._next is not None else self._paused
         self._next = None
         return rows
 
@@ -183,21 +187,30 @@ class SlotAssembler:
 
     def _row(self, number: int) -> SlotRow:
         readings = self._open.pop(number, {})
-        if readings:  # an outage of all of them is none of the sensors'
-            self._forget(number)
-        self.columns += tuple(sensor for sensor in readings if sensor not in self.columns)
-        values = np.array([readings.get(sensor, (np.nan, 0))[0] for sensor in self.columns], dtype=np.float64)
-        arrived = np.array([readings.get(sensor, (np.nan, 0))[1] for sensor in self.columns], dtype=np.int64)
+        if readings:
+            self._n_slots += 1
+            for sensor in readings:
+                self._usual[sensor] += (self._n_slots - self._last[sensor] - self._usual[sensor]) / 2
+                self._last[sensor] = self._n_slots
+            self._forget()
+        known = set(self.columns)
+        self.columns += tuple(sensor for sensor in readings if sensor not in known)
+        found = [readings.get(sensor, _NO_READING) for sensor in self.columns]
+        values = np.array([value for value, _ in found], dtype=np.float64)
+        arrived = np.array([moment for _, moment in found], dtype=np.int64)
         return SlotRow(number * self.slot, self.columns, values, arrived)
 
-    def _forget(self, number: int) -> None:
+    def _forget(self) -> None:
         for sensor in self.columns:
-            silent_for = number - self._last[sensor]
-            if silent_for >= self._silent_after and sensor not in self._silent:
+            silent_for = self._n_slots - self._last[sensor]
+            if silent_for >= self._silent_after * self._usual[sensor] and sensor not in self._silent:
                 self._silent.add(sensor)
                 self.changes.append(("silent", sensor))
-            if silent_for >= self._forget_after:
+            if silent_for >= self._forget_after and not any(sensor in slot for slot in self._open.values()):
                 self._silent.discard(sensor)
-                del self._last[sensor]
+                del self._last[sensor], self._usual[sensor]
+                self._vanished[sensor] = None
                 self.changes.append(("vanished", sensor))
+        while len(self._vanished) > self._most_sensors:
+            del self._vanished[next(iter(self._vanished))]
         self.columns = tuple(sensor for sensor in self.columns if sensor in self._last)

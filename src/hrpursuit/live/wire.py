@@ -1,4 +1,4 @@
-"""Bytes around the coded slots: checks, keyframe heads and tags. `docs/wire.md` describes them byte by byte.
+"""Bytes around the coded slots: checks, keyframe heads and tags. `docs/reference/wire.md` describes them byte by byte.
 
 A message in between is a check of two bytes and the coded slots. The check is over the stream, the sequence number and
 the bytes, so that it says which message this is, and neither of the first two is sent.

@@ -57,6 +57,7 @@ def frames(draw):
 @pytest.mark.filterwarnings("ignore:relative_rmse counts")  # columns may be of any size
 @settings(max_examples=100)
 @given(frames(), st.sampled_from(TARGETS), st.sampled_from(BASES))
+@pytest.mark.long
 def test_types_side_by_side(frame, target, basis):
     check(frame, decompress(compress(frame, basis=basis, effort="fast", **target)), target)
 

@@ -40,6 +40,7 @@ def test_a_stream_whose_scale_changes_searches_anew():
         assert np.nansum((part - back) ** 2) <= 0.05**2 * np.nansum(part**2)
 
 
+@pytest.mark.long
 def test_many_columns_are_grouped_in_little_memory(rng):
     X = rng.integers(0, 9, (3, 5000)).astype(np.int16)
     compress(X[:, :300], lossless=True)

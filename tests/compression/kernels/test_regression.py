@@ -1,6 +1,7 @@
 """Regressions and long filters of the coder of tables find what is there, in integers."""
 
 import numpy as np
+import pytest
 
 from hrpursuit.compression.chunks.tabular import QUICK, ColumnSettings, TableSettings
 from hrpursuit.compression.kernels.compiled import as_table
@@ -36,6 +37,7 @@ def test_a_long_filter_predicts_a_tone_in_noise():
     assert np.std(errors[3000:]) < 1.25 * noise < 0.6 * np.std(values)
 
 
+@pytest.mark.long
 def test_more_columns_than_regressions_have_room_for_are_coded_quickly():
     """Settings of the quick pace were once refused above 671,088 columns, where sums that it has not would be many."""
     n = 671_089

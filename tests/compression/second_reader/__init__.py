@@ -1,5 +1,5 @@
-"""A second reader of .hrp files, written from docs/format.md alone: the standard library, no code of ours. It is slow,
-and trusts its files; what it is for is to hold the document true.
+"""A second reader of .hrp files, written from docs/reference/format.md alone: the standard library, no code of ours. It
+is slow, and trusts its files; what it is for is to hold the document true.
 """
 
 from .container import annotated, members

@@ -167,6 +167,7 @@ class TestForgedFiles:
         with pytest.raises(DamagedFile):
             from_numbers(self.numbers(1, 1), ["str"], {}, data)
 
+    @pytest.mark.long
     def test_one_long_text_in_all_cells_counts_as_often(self):
         frame = pd.DataFrame({"x": ["y" * 100_000] * 5000})
         data = compress(frame, lossless=True)

@@ -27,7 +27,7 @@ from hrpursuit.compression.kernels.floats import code_float_bits
 from hrpursuit.compression.kernels.quick import code_quick, new_quick
 from hrpursuit.compression.kernels.samples import code_low_bits
 from hrpursuit.compression.kernels.table import code_table
-from hrpursuit.compression.kernels.table_state import CONSTANT, DRIFTING, LIMIT, n_features_of, new_table
+from hrpursuit.compression.kernels.table_state import BITS, CONSTANT, DRIFTING, LIMIT, n_features_of, new_table
 from hrpursuit.compression.layout import Cursor, shorter, signed, unpacked, varint, varints
 
 THOROUGH, HASTY, QUICK = range(3)
@@ -273,6 +273,8 @@ def run_numbers(
         neighbours[k, : len(column.neighbours)] = column.neighbours
     state = new_table(
         scales,
+        centres,
+        constants,
         whole.size,
         settings.order,
         settings.season,
@@ -281,7 +283,7 @@ def run_numbers(
         settings.pace == HASTY,
     )
     code_table(
-        coder, buffer, decoding, whole, coded, state, centres, constants, as_integers(neighbours), settings.order,
-        settings.season, count_from,
+        coder, buffer, decoding, whole, coded, state, as_integers(neighbours), settings.order, settings.season,
+        count_from,
     )  # fmt: skip
-    return np.asarray(state.costs, dtype=np.int64)
+    return np.asarray(state.columns[:, BITS], dtype=np.int64)

@@ -1,4 +1,4 @@
-"""What stands before the chunks: version, target, columns. `docs/format.md` has every byte."""
+"""What stands before the chunks: version, target, columns. `docs/reference/format.md` has every byte."""
 
 import zlib
 from dataclasses import dataclass, replace

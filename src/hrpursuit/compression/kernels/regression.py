@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hrpursuit.compression.kernels.compiled import as_table, compiled, integers
+from hrpursuit.compression.kernels.compiled import as_table, at, compiled, integers
+from hrpursuit.compression.kernels.vectors import LANES, add_times, fade, set_ties, weighted
 
 N_SUMS = 2  # that remember 2^8 and 2^11 values
 EVERY = 8  # values from one time that weights are found to the next
@@ -28,135 +29,113 @@ _WEIGHT = 1 << 28  # a weight
 
 
 class Regression(NamedTuple):
-    """Sums and weights of all columns."""
+    """Sums and weights of all columns. The target of a value stands behind its features, and zeros behind that."""
 
     recent: Any  # column x value x feature, not in the sums so far
-    recent_targets: Any  # column x value
     counts: Any  # column x (values in `recent`, values in all)
-    products: Any  # column x memory x feature x feature, lower triangle
-    targets: Any  # column x memory x feature
+    sums: Any  # column x memory x feature x feature, of their products: upper triangle
     weights: Any  # column x (memory, then memory with all features) x feature, in 2^-24
-    factor: Any  # room for one factorisation: unit lower triangle in 1/65536
-    scaled: Any  # its entries times the pivots of their columns
-    shifts: Any  # of the features, to scale them
-    right: Any  # room for a right side, pivots, and their reciprocals
-    pivots: Any
-    inverses: Any
+    room: Any  # for one factorisation: ties of the features in 1/65536, sums so far, and the rows that are named below
+
+
+_SHIFTS, _RIGHTS, _TOLD, _SCALED = range(4)  # rows of `room` behind the two square parts
+_N_ROWS = 4
+
+
+def padded(n_features: int) -> int:
+    """Length of rows with so many features and a target."""
+    return -(-(n_features + 1) // LANES) * LANES
 
 
 def new_regression(n_columns: int, n_features: int) -> Regression:
     """Nothing observed yet: all weights are zero."""
+    length = padded(n_features)
     return Regression(
-        recent=as_table(np.zeros((n_columns, EVERY, n_features), np.int64), "i4"),
-        recent_targets=integers((n_columns, EVERY)),
+        recent=as_table(np.zeros((n_columns, EVERY, length), np.int64), "i4"),
         counts=integers((n_columns, 2)),
-        products=integers((n_columns, N_SUMS, n_features, n_features)),
-        targets=integers((n_columns, N_SUMS, n_features)),
-        weights=integers((n_columns, 2 * N_SUMS, n_features)),
-        factor=integers((n_features, n_features)),
-        scaled=integers((n_features, n_features)),
-        shifts=integers(n_features),
-        right=integers(n_features),
-        pivots=integers(n_features, 1),
-        inverses=integers(n_features, 1),
+        sums=integers((n_columns, N_SUMS, n_features, length)),
+        weights=integers((n_columns, 2 * N_SUMS, length)),
+        room=integers((2 * n_features + _N_ROWS, length)),
     )
 
 
 @compiled
 def learn_change(regression, k, features, target, n_own):
-    """Take the features of column k and the change that followed; every eighth time find its weights anew."""
-    place, n = regression.counts[k, 0], len(features)
-    for i in range(n):
-        regression.recent[k, place, i] = features[i]
-    regression.recent_targets[k, place] = target
-    place += 1
-    regression.counts[k, 1] += 1
-    count = regression.counts[k, 1]
-    if place == EVERY or count <= FIRST_VALUES:
-        _add(regression, k, place)
-        place = 0
-        if count % EVERY == 0:
-            _forget(regression, k)
-        for m in range(N_SUMS):
-            _solve(regression, k, m, n_own)
-    regression.counts[k, 0] = place
-
-
-@compiled
-def _add(regression, k, n_recent):
-    """Add recent values to the sums of column k."""
-    n = len(regression.right)
-    recent, row = regression.recent[k], regression.right
-    for i in range(n):
-        for j in range(i + 1):
-            row[j] = 0
-        target = 0
-        for r in range(n_recent):
-            feature = np.int64(recent[r, i])
-            for j in range(i + 1):
-                row[j] += feature * recent[r, j]
-            target += feature * regression.recent_targets[k, r]
-        for m in range(N_SUMS):
-            for j in range(i + 1):
-                regression.products[k, m, i, j] += row[j]
-            regression.targets[k, m, i] += target
-
-
-@compiled
-def _forget(regression, k):
-    """Let the sums of column k fade by what `EVERY` values forget."""
-    for m in range(N_SUMS):
-        memory = 5 + 3 * m
-        for i in range(len(regression.right)):
-            for j in range(i + 1):
-                regression.products[k, m, i, j] -= regression.products[k, m, i, j] >> memory
-            regression.targets[k, m, i] -= regression.targets[k, m, i] >> memory
-
-
-@compiled
-def _solve(regression, k, m, n_own):
-    """Weights of column k from one of its sums: an L D L^T factorisation of the products with a ridge, each feature
-    scaled by a power of two so that its squares add up to the same, but for a factor of four.
+    """Take the features of column k, as many as `sums` has and then zeros, and the change that followed; every eighth
+    time find its weights anew.
     """
-    factor, scaled, right, pivots = regression.factor, regression.scaled, regression.right, regression.pivots
-    products, targets, shifts = regression.products[k, m], regression.targets[k, m], regression.shifts
-    inverses = regression.inverses
-    n = len(right)
+    counts, recent, sums = regression.counts[at(k)], regression.recent[at(k)], regression.sums[at(k)]
+    place, n = counts[0], sums.shape[1]
+    now = recent[at(place)]
+    for i in range(len(now)):
+        now[i] = features[i]
+    now[at(n)] = target
+    counts[0], counts[1] = place + 1, counts[1] + 1
+    if place + 1 < EVERY and counts[1] > FIRST_VALUES:
+        return
+    counts[0] = 0
+    weights, room = regression.weights[at(k)], regression.room
+    _add(sums, recent, place + 1, room[0], counts[1] % EVERY == 0)
+    for m in range(N_SUMS):
+        _solve(sums[m], room, weights[m], weights[N_SUMS + m], n_own)
+
+
+@compiled
+def _add(sums, recent, n_recent, row, forget):
+    """Add recent values to the sums of a column, and let them fade by what `EVERY` values forget."""
+    for i in range(sums.shape[1]):
+        start = i - i % LANES
+        for j in range(start, len(row)):
+            row[at(j)] = 0
+        for r in range(n_recent):
+            add_times(row, recent[r], np.int64(recent[r, i]), start)
+        for m in range(N_SUMS):
+            add_times(sums[m, i], row, 1, start)
+            if forget:
+                fade(sums[m, i], 5 + 3 * m, start)
+
+
+@compiled
+def _solve(sums, room, own_weights, weights, n_own):
+    """Weights of a column from one of its sums: an L D L^T factorisation of the products with a ridge, each feature
+    scaled by a power of two so that its squares add up to the same, but for a factor of four. A row of `ties` is a
+    column of L.
+    """
+    n, length = sums.shape
+    ties, told, shifts = room[:n], room[n : 2 * n], room[2 * n + _SHIFTS]
+    rights, told_right, scaled = room[2 * n + _RIGHTS], room[2 * n + _TOLD], room[2 * n + _SCALED]
     for i in range(n):
-        length, rest = 0, products[i, i] + _RIDGE
+        bits, rest = 0, sums[i, i] + _RIDGE
         while rest > 0:
             rest >>= 1
-            length += 1
-        shifts[i] = (max(length - _PIVOT_BITS, 0) + 1) >> 1
+            bits += 1
+        shifts[i] = (max(bits - _PIVOT_BITS, 0) + 1) >> 1
+        for j in range(length):
+            told[i, j] = 0
+    for j in range(length):
+        told_right[j] = 0
     for i in range(n):
-        for j in range(i):
-            total = 0
-            for q in range(j):
-                total += factor[i, q] * scaled[j, q]
-            entry = (products[i, j] >> (shifts[i] + shifts[j])) - (total >> 16)
-            reach = pivots[j] << _TIE_BITS
-            factor[i, j] = (min(max(entry, -reach), reach) * inverses[j]) >> 30
-        total = 0
-        for q in range(i):
-            scaled[i, q] = (factor[i, q] * pivots[q]) >> 16
-            total += factor[i, q] * scaled[i, q]
-        ridge = max(_RIDGE >> (2 * shifts[i]), _LEAST_RIDGE)
-        pivots[i] = max((products[i, i] >> (2 * shifts[i])) + ridge - (total >> 16), 1)
-        inverses[i] = (1 << 46) // pivots[i]
-        total = 0
-        for q in range(i):
-            total += factor[i, q] * right[q]
-        right[i] = min(max((targets[i] >> shifts[i]) - (total >> 16), -_RIGHT), _RIGHT)
+        shift, products, tie = shifts[i], sums[i], ties[i]
+        pivot = (products[i] >> (2 * shift)) + max(_RIDGE >> (2 * shift), _LEAST_RIDGE) - (told[i, i] >> 16)
+        pivot = max(pivot, 1)
+        right = min(max((products[at(n)] >> shift) - (told_right[i] >> 16), -_RIGHT), _RIGHT)
+        rights[i] = (right << 16) // pivot
+        reach, inverse = pivot << _TIE_BITS, (1 << 46) // pivot
+        set_ties(tie, scaled, products, told[i], shifts, shift, reach, inverse, pivot, i - i % LANES)
+        for j in range(i + 1):
+            tie[j] = 0
+        tie[at(n)] = 0
+        add_times(told_right, tie, right, i - i % LANES)
+        for q in range(i + 1, n):
+            add_times(told[at(q)], tie, scaled[at(q)], q - q % LANES)
     for some in range(2):
-        n_used = n_own if some == 0 else n
-        weights = regression.weights[k, some * N_SUMS + m]
-        for i in range(n_used - 1, -1, -1):
-            total = 0
-            for q in range(i + 1, n_used):
-                total += factor[q, i] * weights[q]
-            weight = (right[i] << 16) // pivots[i] - (total >> 16)
-            weights[i] = min(max(weight, -_SCALED_WEIGHT), _SCALED_WEIGHT)
+        n_used, found = (n_own, own_weights) if some == 0 else (n, weights)
         for i in range(n_used):
-            weights[i] = min(max((weights[i] << (WEIGHT_BITS - 16)) >> shifts[i], -_WEIGHT), _WEIGHT)
+            found[i] = 0
+        for i in range(n_used - 1, -1, -1):
+            weight = rights[at(i)] - (weighted(ties[at(i)], found) >> 16)
+            found[at(i)] = min(max(weight, -_SCALED_WEIGHT), _SCALED_WEIGHT)
+        for i in range(n_used):
+            found[i] = min(max((found[i] << (WEIGHT_BITS - 16)) >> shifts[i], -_WEIGHT), _WEIGHT)
         if n_own == n:
             break

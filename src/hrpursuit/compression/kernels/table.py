@@ -13,35 +13,61 @@ weighs the three (logistic mixing as in PAQ and zpaq).
 import numpy as np
 
 from hrpursuit.compression.kernels.bits import code_bit, code_plain_bits, has_run_out
-from hrpursuit.compression.kernels.compiled import compiled, inlined
+from hrpursuit.compression.kernels.compiled import at, compiled, inlined, quotient
 from hrpursuit.compression.kernels.constants import LOGISTIC, RATE, SQUASH, STRETCH
 from hrpursuit.compression.kernels.regression import learn_change
-from hrpursuit.compression.kernels.table_context import set_experts, set_lines, set_predictions
+from hrpursuit.compression.kernels.table_context import (
+    expected_bucket,
+    open_lines,
+    set_experts,
+    set_lines,
+    set_predicted_lines,
+    set_predictions,
+)
 from hrpursuit.compression.kernels.table_features import learn_filter, scaled, set_features
 from hrpursuit.compression.kernels.table_state import (
+    AT,
+    BEYOND_HIGH,
+    BEYOND_LOW,
+    BEYOND_SPLIT,
+    BITS,
     BUCKET_END,
+    CENTRE,
+    CENTRE_CONSTANT,
+    CHANGE,
     CONSTANT,
     COST,
+    COUNT,
+    DRIFT,
     DRIFT_MEMORY,
     DRIFTING,
+    LEVEL,
     LIMIT,
     LINE,
+    MEAN,
     MEAN_MEMORY,
+    MIXER,
     N_BUCKETS,
+    N_CONTEXTS,
     N_NEAR,
     N_STEPS,
     OWN_MIXERS,
     PREDICTED,
+    REPEATS,
+    RUN,
     SHARE,
+    SHARPNESS,
+    SIZE,
     TRUST,
+    VALUE,
 )
+from hrpursuit.compression.kernels.vectors import mixed_sum, move_weights
 
 _COUNT_LIMIT = 250  # bits that a chance remembers, at most
 _SLOW = 50  # values that the slow error of a prediction remembers
 _LARGEST_ERROR = 1 << 42  # in 1/4096
 _REACH = 1 << 33  # from a threshold to an expert's centre, in 1/256
 _STEP_RATE, _FIRST_RATE = 98, 1311  # of mixers in 1/65536: at last, and more of it in the first rows
-_FAR = 7  # the first bucket that is asked for where levels are large
 _SELDOM = 256  # share of values like the one before, in 1/65536, below which large levels come without asking for it
 # What the next bit says, in this order. ZERO: the level is zero, or where levels are large the value is the last one.
 # SIGN. NEAR: the magnitude ends in this bucket. FIRST: it ends in the bucket that is expected, or before. UP: it ends
@@ -50,125 +76,152 @@ _ZERO, _SIGN, _NEAR, _FIRST, _UP, _DOWN, _INSIDE = range(7)
 
 
 @inlined
-def _below(x, per_width):
+def _below(x, sharpness):
     """Share of a logistic distribution around zero below x (in 1/256), in 1/2^24."""
-    z = (min(max(x, -_REACH), _REACH) * per_width) >> 24
-    return LOGISTIC[min(max(z, -4095), 4095) + 4096]
+    z = (min(max(x, -_REACH), _REACH) * sharpness) >> 24
+    return np.int64(LOGISTIC[at(min(max(z, -4095), 4095) + 4096)])
 
 
 @inlined
 def _log_odds(part, whole):
     """STRETCH of part over whole."""
-    return STRETCH[min(max((part << 12) // whole, 0), 4095)]
+    return STRETCH[at(min(quotient(part << 12, whole), 4095))]
+
+
+@inlined
+def _ask_for_value(inputs, experts, spot):
+    """What experts say of this level."""
+    for e in range(experts.shape[1]):
+        c, sharpness = (spot << 8) - experts[AT, e], experts[SHARPNESS, e]
+        inside = _below(128 + c, sharpness) - _below(-128 + c, sharpness)
+        inputs[e] = STRETCH[at(min(inside >> 12, 4095))]
+
+
+@inlined
+def _ask_for_sign(inputs, experts, nought):
+    """What experts say of the sign; levels that are not negative begin at `nought`."""
+    for e in range(experts.shape[1]):
+        c, sharpness = experts[AT, e], experts[SHARPNESS, e]
+        negative = _below(-128 - c, sharpness) + 16
+        inputs[e] = _log_odds(negative, negative + _below(nought + c, sharpness) + 16)
+
+
+@inlined
+def _narrow_down(experts, sign, low):
+    """Nothing is known of the magnitude but that it is at least this one."""
+    for e in range(experts.shape[1]):
+        c = -experts[AT, e] if sign else experts[AT, e]
+        experts[BEYOND_LOW, e] = _below(c + 128 - (low << 8), experts[SHARPNESS, e])
+        experts[BEYOND_HIGH, e] = 0
+
+
+@inlined
+def _ask_for_part(inputs, experts, sign, split, for_upper):
+    """What experts say of magnitudes from `split` on, or of those below it."""
+    for e in range(experts.shape[1]):
+        c = 128 + (-experts[AT, e] if sign else experts[AT, e])
+        low, high = experts[BEYOND_LOW, e], experts[BEYOND_HIGH, e]
+        upper = _below(c - (split << 8), experts[SHARPNESS, e])
+        experts[BEYOND_SPLIT, e] = upper
+        inputs[e] = _log_odds((upper - high if for_upper else low - upper) + 4, low - high + 8)
 
 
 @compiled
-def code_table(coder, buffer, decoding, X, seen, state, centres, constants, neighbours, order, season, count_from):
+def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, season, count_from):
     """Write the whole numbers X (rows x columns) where they are seen, or read them; below a gap the last value stands.
 
-    `centres` says what the centre of each column is, `constants` the drift or the constant; `neighbours` are columns
-    with a smaller number, -1 where there are fewer. Where `count_from` is not negative nothing is written, and
-    `state.costs` has the bits from this row on.
+    `neighbours` are columns with a smaller number, -1 where there are fewer. Where `count_from` is not negative nothing
+    is written, and the columns of the state have the bits from this row on.
     """
     n_rows, n = X.shape
-    n_own = len(state.features) - 2 * neighbours.shape[1]
-    n_predictions = len(state.predictions)
-    n_widths, n_experts, n_all_contexts = state.tails.shape[1], len(state.experts), len(state.lines)
-    n_mixed = n_widths * n_experts
-    n_inputs, n_lines = len(state.inputs), state.chances.shape[1]
-    inputs, experts, tails, chances, lines = state.inputs, state.experts, state.tails, state.chances, state.lines
-    shared, own_weights, by_state_weights = state.shared, state.own, state.by_state
-    last_mixer, refined = state.last_mixer, state.refined
-    inputs[n_inputs - 1] = 77
+    features, inputs, experts, chances, lines = state.features, state.inputs, state.experts, state.chances, state.lines
+    predictions, refined = state.predictions, state.refined
+    n_own = state.regression.sums.shape[2] - 2 * neighbours.shape[1]
+    n_all_contexts = len(lines)
+    n_experts, n_columns = experts.shape[1], min(n, OWN_MIXERS)
     for t in range(n_rows):
         if decoding and has_run_out(coder, buffer):
             return
         n_changed, n_seen, activity = 0, 0, 0
-        rate = _STEP_RATE + _FIRST_RATE * 32 // (32 + t)
+        rate = _STEP_RATE + quotient(_FIRST_RATE * 32, 32 + t)
+        phase = t % season if season > 0 else 0
         for k in range(n):
+            last = X[at(t - 1), k] if t > 0 else 0
             if not seen[t, k]:
-                X[t, k] = X[t - 1, k] if t > 0 else 0
+                X[t, k] = last
                 continue
-            last, before = set_features(state, X, t, k, neighbours, order, season)
-            simple = (state.drifts[k] >> 12, last - before, (state.means[k] >> 4) - (last << 8), state.scales[k])
-            middle, least = set_predictions(
-                state.predictions, state.features, state.regression.weights, state.filters, state.errors, k, simple,
-                n_own,
-            )  # fmt: skip
-            centre, judged = last, 0
-            if centres[k] == PREDICTED:
-                centre, judged = min(max(last + ((middle + 128) >> 8), -LIMIT), LIMIT), n_predictions
-            elif centres[k] == DRIFTING:
-                centre, judged = last + constants[k], 1
-            elif centres[k] == CONSTANT:
-                centre, judged = constants[k], -1
-            # the bucket that is expected to end at the mean magnitude; 0 where levels are small
-            expected = 0
-            if judged >= 0:
-                mean = (state.errors[k, judged, 0] * 179 + state.errors[k, judged, 1] * 77) * 3 >> 22
-                while expected < N_BUCKETS - 1 and BUCKET_END[expected] <= mean:
-                    expected += 1
-                if expected < _FAR:
-                    expected = 0
-            run, run_class = min(state.runs[k], 255), 0
+            change = last - X[at(t - 2), k] if t > 1 else 0
+            column, errors = state.columns[k], state.errors[k]
+            expected = expected_bucket(column, errors, n_all_contexts < N_CONTEXTS)
+            run, run_class = min(column[RUN], 255), 0
             while run > 0:
                 run_class += 1
                 run = (run * 5) >> 3
+            left = state.columns[at(k - 1), LEVEL] if k > 0 else 0
+            left2 = state.columns[at(k - 2), LEVEL] if k > 1 else 0
+            n_contexts = set_lines(
+                lines, chances, column, k, left, left2, phase, n_changed, n_seen, run_class, expected
+            )  # fmt: skip
+            set_features(features, state.columns, X, t, k, neighbours, order, season)
+            least = set_predictions(
+                predictions, features, state.regression.weights[k], column, errors, state.taps[k], state.past[k], last,
+                change,
+            )  # fmt: skip
+            middle = predictions[len(predictions) - 1]
+            centre = last
+            if column[CENTRE] == PREDICTED:
+                centre = min(max(last + ((middle + 128) >> 8), -LIMIT), LIMIT)
+            elif column[CENTRE] == DRIFTING:
+                centre = last + column[CENTRE_CONSTANT]
+            elif column[CENTRE] == CONSTANT:
+                centre = column[CENTRE_CONSTANT]
             away = (last - centre) << 8
             part = min(max((away + middle + 16) >> 5, -24), 24)
-            n_contexts = set_lines(state, t, k, season, n_changed, n_seen, activity, run_class, part, least, expected)
-            for i in range(n_mixed + 2 * n_contexts, n_mixed + 2 * n_all_contexts):
-                inputs[i] = 0
-            set_experts(state, k, away, middle)
+            row = quotient(activity, max(n_seen, 1))
+            set_predicted_lines(lines, chances, column, k, part, least, row, expected)
+            for i in range(n_experts + 2 * n_contexts, n_experts + 2 * n_all_contexts):
+                inputs[at(i)] = 0
+            set_experts(experts, predictions, errors, away, n_all_contexts < N_CONTEXTS)
             level, sign = 0, 0
             if not decoding:
                 level = X[t, k] - centre
                 sign = 1 if level < 0 else 0
             magnitude = abs(level)
             own = min(k, OWN_MIXERS - 1)
-            by_state = run_class * 4 + min(abs(state.levels[k, 0]), 3)
+            by_state = run_class * 4 + min(abs(column[LEVEL]), 3)
             # the magnitude is at least `low`, and below `high` where that is known; `bucket` is asked for
             kind, bucket, low, split, high, depth = _ZERO, 0, 1, 1, 0, 0
             spot = 0  # the level that is asked for first
             if expected > 0:
                 kind, low, by_state = _SIGN, 0, 64 + min(expected, 31)
-                if state.repeats[k] >= _SELDOM:
+                if column[REPEATS] >= _SELDOM:
                     kind, spot = _ZERO, last - centre
+            shared_set, own_set, state_set = state.weights[0], state.weights[at(1 + own)], state.weights[
+                at(1 + n_columns + by_state)
+            ]  # fmt: skip
             while True:
                 # the bit that is next, what the experts say of it, and where its chances are
                 if kind == _ZERO:
                     node, place, refinement, bit = 0, 0, min(run_class, 12), 1 if level == spot else 0
                     if expected > 0:
                         place, refinement = 14, 31
-                    for e in range(n_experts):
-                        c = (spot << 8) - experts[e, 0]
-                        for z in range(n_widths):
-                            iw = experts[e, 1 + z]
-                            inside = _below(128 + c, iw) - _below(-128 + c, iw)
-                            inputs[n_widths * e + z] = STRETCH[min(max(inside >> 12, 0), 4095)]
+                    _ask_for_value(inputs, experts, spot)
                 elif kind == _SIGN:
-                    bit = sign
-                    node, place, refinement = 1, 1, 16 + min(run_class, 12)
+                    node, place, refinement, bit = 1, 1, 16 + min(run_class, 12), sign
                     if expected > 0:
                         node, place, refinement = 2, 0, 29
-                    nought = 128 if expected > 0 else -128  # where levels that are not negative begin
-                    for e in range(n_experts):
-                        for z in range(n_widths):
-                            iw = experts[e, 1 + z]
-                            negative = _below(-128 - experts[e, 0], iw) + 16
-                            positive = _below(nought + experts[e, 0], iw) + 16
-                            inputs[n_widths * e + z] = _log_odds(negative, negative + positive)
+                    _ask_for_sign(inputs, experts, 128 if expected > 0 else -128)
                 else:
                     if kind == _INSIDE:
                         split = low + ((high - low) >> 1)
                         node = 4 + N_NEAR + 2 * N_STEPS + 4 * depth + min(bucket >> 2, 3)
                         refinement = 48 + min(bucket, 15)
                         place = depth
-                        if depth == 1 and low > BUCKET_END[bucket - 1]:
+                        if depth == 1 and low > BUCKET_END[at(bucket - 1)]:
                             place = 2
                         bit = 1 if magnitude >= split else 0
                     else:
-                        split = BUCKET_END[bucket]
+                        split = BUCKET_END[at(bucket)]
                         bit = 1 if magnitude < split else 0
                         refinement = 32 + min(bucket, 15)
                         if kind == _NEAR:
@@ -181,68 +234,47 @@ def code_table(coder, buffer, decoding, X, seen, state, centres, constants, neig
                         else:
                             steps = min(expected - bucket, N_STEPS) - 1
                             node, place, bit = 4 + N_NEAR + N_STEPS + steps, 7 + steps, 1 - bit
-                    for e in range(n_experts):
-                        c = 128 + (-experts[e, 0] if sign else experts[e, 0])
-                        for z in range(n_widths):
-                            iw = experts[e, 1 + z]
-                            upper = _below(c - (split << 8), iw)
-                            end = tails[e, z, 1]
-                            if kind >= _DOWN:
-                                inputs[n_widths * e + z] = _log_odds(upper - end + 4, tails[e, z, 0] - end + 8)
-                            else:
-                                inputs[n_widths * e + z] = _log_odds(
-                                    tails[e, z, 0] - upper + 4, tails[e, z, 0] - end + 8
-                                )
-                            tails[e, z, 2] = upper
+                    _ask_for_part(inputs, experts, sign, split, kind >= _DOWN)
                 if place & (LINE - 1) == 0 and place > 0:
-                    for c in range(n_contexts):
-                        lines[c, 1] = (lines[c, 0] + (place >> 4) * 0x9E3779B) & (n_lines - 1)
+                    open_lines(lines, chances, 0, n_contexts, place >> 4)
                 place &= LINE - 1
                 for c in range(n_contexts):
-                    chance = chances[c, lines[c, 1], place]
-                    odds = STRETCH[chance >> 12]
-                    inputs[n_mixed + 2 * c] = odds
-                    inputs[n_mixed + 2 * c + 1] = (odds * TRUST[chance & 255]) >> 16
+                    chance = np.int64(chances[c, at(lines[c, 1]), at(place)])
+                    odds = np.int64(STRETCH[at(chance >> 12)])
+                    inputs[at(n_experts + 2 * c)] = odds
+                    inputs[at(n_experts + 2 * c + 1)] = (odds * TRUST[at(chance & 255)]) >> 16
                 # mix
-                mixed_a, mixed_b, mixed_c = 0, 0, 0
-                for i in range(n_inputs):
-                    mixed_a += inputs[i] * np.int64(shared[node, i])
-                    mixed_b += inputs[i] * np.int64(own_weights[own, node, i])
-                    mixed_c += inputs[i] * np.int64(by_state_weights[by_state, node, i])
-                mixed_a = min(max(mixed_a >> 16, -2047), 2047)
-                mixed_b = min(max(mixed_b >> 16, -2047), 2047)
-                mixed_c = min(max(mixed_c >> 16, -2047), 2047)
-                mixed = (last_mixer[k, 0] * mixed_a + last_mixer[k, 1] * mixed_b + last_mixer[k, 2] * mixed_c) >> 16
-                mixed = min(max(mixed, -2047), 2047)
-                chance = SQUASH[mixed + 2048]
-                bin_, share = (mixed + 2048) >> 7, (mixed + 2048) & 127
-                refinement += own * 64
-                by_bin = (refined[refinement, bin_] * (128 - share) + refined[refinement, bin_ + 1] * share) >> 7
+                shared, own_weights, state_weights = shared_set[at(node)], own_set[at(node)], state_set[at(node)]
+                of_a = min(max(mixed_sum(inputs, shared) >> 10, -2047), 2047)
+                of_b = min(max(mixed_sum(inputs, own_weights) >> 10, -2047), 2047)
+                of_c = min(max(mixed_sum(inputs, state_weights) >> 10, -2047), 2047)
+                mixed = (column[MIXER] * of_a + column[MIXER + 1] * of_b + column[MIXER + 2] * of_c) >> 16
+                mixed = min(max(mixed, -2047), 2047) + 2048
+                chance = np.int64(SQUASH[at(mixed)])
+                bin_, share = mixed >> 7, mixed & 127
+                found = refined[at(refinement + own * 64)]
+                by_bin = (found[at(bin_)] * (128 - share) + found[at(bin_ + 1)] * share) >> 7
                 final = min(max((chance + by_bin) >> 1, 16), 65520)
                 if count_from >= 0:
                     if t >= count_from:
-                        state.costs[k] += COST[final >> 4] if bit else COST[4095 - (final >> 4)]
+                        column[BITS] += COST[at(final >> 4)] if bit else COST[at(4095 - (final >> 4))]
                 else:
                     bit = code_bit(coder, buffer, decoding, final, bit)
                 # learn
                 nearest = bin_ if share < 64 else bin_ + 1
-                refined[refinement, nearest] += (((bit << 16) - bit - refined[refinement, nearest]) * 1311) >> 16
+                found[at(nearest)] += (((bit << 16) - bit - found[at(nearest)]) * 1311) >> 16
                 error = ((bit << 16) - chance) * 131
-                last_mixer[k, 0] += (error * mixed_a) >> 24
-                last_mixer[k, 1] += (error * mixed_b) >> 24
-                last_mixer[k, 2] += (error * mixed_c) >> 24
-                error_a = ((bit << 16) - SQUASH[mixed_a + 2048]) * rate
-                error_b = ((bit << 16) - SQUASH[mixed_b + 2048]) * rate
-                error_c = ((bit << 16) - SQUASH[mixed_c + 2048]) * rate
-                for i in range(n_inputs):
-                    shared[node, i] += (inputs[i] * error_a + (1 << 23)) >> 24
-                    own_weights[own, node, i] += (inputs[i] * error_b + (1 << 23)) >> 24
-                    by_state_weights[by_state, node, i] += (inputs[i] * error_c + (1 << 23)) >> 24
+                column[MIXER] += (error * of_a) >> 24
+                column[MIXER + 1] += (error * of_b) >> 24
+                column[MIXER + 2] += (error * of_c) >> 24
+                move_weights(shared, inputs, (((bit << 16) - SQUASH[at(of_a + 2048)]) * rate) >> 8)
+                move_weights(own_weights, inputs, (((bit << 16) - SQUASH[at(of_b + 2048)]) * rate) >> 8)
+                move_weights(state_weights, inputs, (((bit << 16) - SQUASH[at(of_c + 2048)]) * rate) >> 8)
                 for c in range(n_contexts):
-                    old = chances[c, lines[c, 1], place]
+                    old = np.int64(chances[c, at(lines[c, 1]), at(place)])
                     chance, count = old >> 8, old & 255
-                    chance += (((bit << 16) - bit - chance) * RATE[count]) >> 16
-                    chances[c, lines[c, 1], place] = (chance << 8) + min(count + 1, _COUNT_LIMIT)
+                    chance += (((bit << 16) - bit - chance) * RATE[at(count)]) >> 16
+                    chances[c, at(lines[c, 1]), at(place)] = (chance << 8) + min(count + 1, _COUNT_LIMIT)
                 # go on
                 if kind == _ZERO:
                     if bit:
@@ -255,20 +287,16 @@ def code_table(coder, buffer, decoding, X, seen, state, centres, constants, neig
                     if expected > 0:
                         kind, bucket = _FIRST, expected
                         low = sign
-                    for e in range(n_experts):
-                        c = -experts[e, 0] if sign else experts[e, 0]
-                        for z in range(n_widths):
-                            tails[e, z, 0] = _below(c + 128 - (low << 8), experts[e, 1 + z])
-                            tails[e, z, 1] = 0
+                    _narrow_down(experts, sign, low)
                 else:
                     is_upper = bit if kind >= _DOWN else 1 - bit
                     if is_upper:
                         low = split
                     else:
                         high = split
+                    known = BEYOND_LOW if is_upper else BEYOND_HIGH
                     for e in range(n_experts):
-                        for z in range(n_widths):
-                            tails[e, z, 1 - is_upper] = tails[e, z, 2]
+                        experts[at(known), e] = experts[BEYOND_SPLIT, e]
                     if kind == _INSIDE:
                         depth += 1
                     elif kind == _FIRST:
@@ -285,7 +313,7 @@ def code_table(coder, buffer, decoding, X, seen, state, centres, constants, neig
                     else:
                         kind = _INSIDE
                     if kind in (_NEAR, _UP) and bucket == N_BUCKETS - 1:
-                        high, kind = BUCKET_END[bucket], _INSIDE
+                        high, kind = BUCKET_END[at(bucket)], _INSIDE
                     if kind == _DOWN and bucket < 0:
                         kind, bucket = _INSIDE, 0
                     if kind == _INSIDE:
@@ -293,61 +321,63 @@ def code_table(coder, buffer, decoding, X, seen, state, centres, constants, neig
                             magnitude = low
                             break
                         if depth == 0:
-                            for c in range(n_contexts):
-                                lines[c, 1] = (lines[c, 0] + (bucket + 1) * 0x9E3779B) & (n_lines - 1)
+                            open_lines(lines, chances, 0, n_contexts, bucket + 1)
                         if depth == 2:
                             n_bits = 0
                             while (1 << n_bits) < high - low:
                                 n_bits += 1
                             if count_from >= 0:
                                 if t >= count_from:
-                                    state.costs[k] += n_bits << 8
+                                    column[BITS] += n_bits << 8
                             else:
                                 magnitude = low + code_plain_bits(coder, buffer, decoding, magnitude - low, n_bits)
                             break
             level = -magnitude if sign else magnitude
             value = min(max(centre + level, -LIMIT), LIMIT)
             X[t, k] = value
-            _learn_value(state, k, value, last, level, middle, t, n_own)
-            activity += state.sizes[k] + 26
+            change = value - last
+            _learn_errors(column, errors, predictions, change)
+            if t > 0:
+                learn_change(state.regression, k, features, scaled(column, change), n_own)
+            if state.taps.shape[1]:
+                learn_filter(column, state.taps[k], state.past[k], scaled(column, value - (column[MEAN] >> 12)))
+            _learn_value(column, value, change, level, middle)
+            activity += column[SIZE] + 26
             n_seen += 1
-            n_changed += 1 if value != last else 0
+            n_changed += 1 if change != 0 else 0
 
 
-@inlined
-def _learn_value(state, k, value, last, level, middle, t, n_own):
-    """Errors, sums and contexts after a value."""
-    change = value - last
-    count = state.counts[k]
-    share = SHARE[min(count + 2, _SLOW)]
-    n = len(state.predictions)
-    for e in range(n + 1):
-        prediction = state.predictions[e] if e < n else middle
-        error = min((abs((change << 8) - prediction) << 4) + 614, _LARGEST_ERROR)
-        state.errors[k, e, 0] += ((error - state.errors[k, e, 0]) * share) >> 16
-        state.errors[k, e, 1] += ((error - state.errors[k, e, 1]) * 38) >> 8
-    if t > 0:
-        learn_change(state.regression, k, state.features, scaled(state, k, change), n_own)
-    if state.filters.weights.shape[1]:
-        learn_filter(state.filters, k, scaled(state, k, value - (state.means[k] >> 12)))
-    count += 1
-    state.counts[k] = count
-    state.means[k] += (((value << 12) - state.means[k]) * SHARE[min(count, MEAN_MEMORY)]) >> 16
+@compiled
+def _learn_errors(column, errors, predictions, change):
+    """How far the predictions, and their mean, were from a value."""
+    share = SHARE[at(min(column[COUNT] + 2, _SLOW))]
+    slow, fast = errors[0], errors[1]
+    for e in range(len(predictions)):
+        error = min((abs((change << 8) - predictions[e]) << 4) + 614, _LARGEST_ERROR)
+        slow[e] += ((error - slow[e]) * share) >> 16
+        fast[e] += ((error - fast[e]) * 38) >> 8
+
+
+@compiled
+def _learn_value(column, value, change, level, middle):
+    """What is remembered of a column after a value."""
+    count = column[COUNT] + 1
+    column[COUNT] = count
+    column[MEAN] += (((value << 12) - column[MEAN]) * SHARE[at(min(count, MEAN_MEMORY))]) >> 16
     if count > 1:
         near = min(max(change, -(1 << 26)), 1 << 26)
-        state.drifts[k] += (((near << 20) - state.drifts[k]) * SHARE[min(count, DRIFT_MEMORY)]) >> 16
-    state.levels[k, 2] = state.levels[k, 1]
-    state.levels[k, 1] = state.levels[k, 0]
-    state.levels[k, 0] = level
-    state.values[k] = value
-    state.here[k] = level
-    state.sizes[k] = abs((change << 8) - middle)
+        column[DRIFT] += (((near << 20) - column[DRIFT]) * SHARE[at(min(count, DRIFT_MEMORY))]) >> 16
+    column[LEVEL + 2] = column[LEVEL + 1]
+    column[LEVEL + 1] = column[LEVEL]
+    column[LEVEL] = level
+    column[VALUE] = value
+    column[SIZE] = abs((change << 8) - middle)
     if change != 0:
-        state.changes[k, 2] = state.changes[k, 1]
-        state.changes[k, 1] = state.changes[k, 0]
-        state.changes[k, 0] = change
-        state.runs[k] = 0
-        state.repeats[k] -= state.repeats[k] >> 6
+        column[CHANGE + 2] = column[CHANGE + 1]
+        column[CHANGE + 1] = column[CHANGE]
+        column[CHANGE] = change
+        column[RUN] = 0
+        column[REPEATS] -= column[REPEATS] >> 6
     else:
-        state.runs[k] += 1
-        state.repeats[k] += (65536 - state.repeats[k]) >> 6
+        column[RUN] += 1
+        column[REPEATS] += (65536 - column[REPEATS]) >> 6

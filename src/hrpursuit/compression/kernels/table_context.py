@@ -1,14 +1,36 @@
 """What the coder of tables asks for each bit of a value: predictions of it, and contexts that it comes in."""
 
-from hrpursuit.compression.kernels.compiled import compiled, inlined
-from hrpursuit.compression.kernels.regression import N_SUMS, WEIGHT_BITS
+from hrpursuit.compression.kernels.compiled import at, compiled, inlined, quotient, will_need
+from hrpursuit.compression.kernels.regression import WEIGHT_BITS
 from hrpursuit.compression.kernels.table_features import filtered
-from hrpursuit.compression.kernels.table_state import N_CONTEXTS, N_SIMPLE
+from hrpursuit.compression.kernels.table_state import (
+    AT,
+    BUCKET_END,
+    CENTRE,
+    CHANGE,
+    CONSTANT,
+    DRIFT,
+    DRIFTING,
+    LEVEL,
+    MEAN,
+    N_BUCKETS,
+    N_CONTEXTS,
+    N_SIMPLE,
+    PREDICTED,
+    RUN,
+    SCALE,
+    SHARPNESS,
+    SIZE,
+    VALUE,
+)
+from hrpursuit.compression.kernels.vectors import weighted
 
 _AWAY = 1 << 27  # a prediction from the last value, in 1/256, for the centre
 _LEAST_WIDTH = 8  # of an expert's distribution, in 1/256
 _WORD = (1 << 31) - 1
 _N_FAR = 3  # contexts where levels are large, in haste: column, activity, and the place of the prediction
+_FAR, _FAR_IN_HASTE = 7, 4  # the first bucket that is asked for where levels are large
+_N_NEAR_LINES = 15  # lines of a context that are near each other, less one
 
 
 @inlined
@@ -42,90 +64,105 @@ def _level_class(level):
 
 
 @compiled
-def set_predictions(predictions, features, weights, filters, errors, k, simple, n_own):
-    """Distances of the predictions from the last value, and of their mean, by the inverse fourth power of errors.
-    `simple` is the drift, the last change, the distance of the mean from the last value in 1/256, and the scale.
+def expected_bucket(column, errors, hasty):
+    """The bucket that is expected to end at the mean magnitude; 0 where levels are small."""
+    centre, bucket = column[CENTRE], 0
+    if centre == CONSTANT:
+        return 0
+    judged = errors.shape[1] - 1 if centre == PREDICTED else (1 if centre == DRIFTING else 0)
+    mean = (errors[0, at(judged)] * 179 + errors[1, at(judged)] * 77) * 3 >> 22
+    while bucket < N_BUCKETS - 1 and BUCKET_END[bucket] <= mean:
+        bucket += 1
+    return bucket if bucket >= (_FAR_IN_HASTE if hasty else _FAR) else 0
+
+
+@compiled
+def set_predictions(predictions, features, weights, column, errors, taps, past, last, change):
+    """Distances of the predictions from the last value, and of their mean, by the inverse fourth power of errors;
+    returns the least of these errors.
     """
-    drift, change, mean, scale = simple
+    n, n_taps = len(predictions) - 1, len(taps)
+    n_regressions = n - N_SIMPLE - (1 if n_taps else 0)
     predictions[0] = 0
-    predictions[1] = drift
+    predictions[1] = column[DRIFT] >> 12
     predictions[2] = change << 8
-    n_long = 1 if filters.weights.shape[1] else 0
-    n = len(predictions)
-    for m in range(n - N_SIMPLE - n_long):
-        total = 0
-        for j in range(n_own if m < N_SUMS else len(features)):
-            total += weights[k, m, j] * features[j]
-        total = min(max(total >> WEIGHT_BITS, -(1 << 26)), 1 << 26)
-        predictions[N_SIMPLE + m] = (total * scale) >> 8
-    if n_long:
-        predictions[n - 1] = ((filtered(filters, k) * scale) >> 8) + mean
+    for m in range(n_regressions):
+        total = min(max(weighted(weights[m], features) >> WEIGHT_BITS, -(1 << 26)), 1 << 26)
+        predictions[at(N_SIMPLE + m)] = (total * column[SCALE]) >> 8
+    if n_taps:
+        away = (column[MEAN] >> 4) - (last << 8)
+        predictions[at(n - 1)] = ((filtered(column, taps, past) * column[SCALE]) >> 8) + away
     least = 1 << 60
     for e in range(n):
-        least = min(least, errors[k, e, 0] * 179 + errors[k, e, 1] * 77)
+        least = min(least, errors[0, e] * 179 + errors[1, e] * 77)
     least = (least >> 8) + 1
     weight, total = 0, 0
     for e in range(n):
-        ratio = (least << 8) // (((errors[k, e, 0] * 179 + errors[k, e, 1] * 77) >> 8) + 1)
+        ratio = quotient(least << 8, ((errors[0, e] * 179 + errors[1, e] * 77) >> 8) + 1)
         ratio *= ratio
         ratio *= ratio
         weight += ratio
         total += ratio * min(max(predictions[e], -_AWAY), _AWAY)
-    return total // weight, least
+    predictions[at(n)] = total // weight
+    return least
 
 
-@inlined
-def set_lines(state, t, k, season, n_changed, n_seen, activity, run_class, part, least, expected):
-    """Where contexts keep their chances for the value at hand; in haste only the first few where levels are large."""
-    n_lines = state.chances.shape[1]
-    own, last = k + 1, state.levels[k, 0]
-    row = activity // max(n_seen, 1)
-    lines = state.lines
+@compiled
+def set_lines(lines, chances, column, k, left, left2, phase, n_changed, n_seen, run_class, expected):
+    """Where contexts keep their chances for the value at hand, of those that do not ask for predictions; these have
+    their place between the first and the others. In haste there are fewer, and only the first few where levels are
+    large. Returns how many there are.
+    """
+    own, last = k + 1, column[LEVEL]
     lines[0, 0] = _hash(own, expected)
-    lines[1, 0] = _hash(9000 + _size_class(row), _size_class(state.sizes[k]) + 64 * expected)
-    lines[2, 0] = _hash(_hash(own, 13000 + part), _size_class(least >> 4) + 64 * expected)
     n_asked = len(lines)
     if expected > 0 and n_asked < N_CONTEXTS:
         n_asked = _N_FAR
     else:
-        levels = _level_class(state.levels[k, 1]) * 16 + _level_class(state.levels[k, 2])
-        recent = _hash(state.changes[k, 1], _hash(state.changes[k, 2], run_class))
+        levels = _level_class(column[LEVEL + 1]) * 16 + _level_class(column[LEVEL + 2])
+        recent = _hash(column[CHANGE + 1], _hash(column[CHANGE + 2], run_class))
         own += expected << 20
         lines[3, 0] = _hash(_hash(own, 12000 + _level_class(last)), levels)
-        lines[4, 0] = _hash(_hash(own, 4000), state.values[k])
-        lines[5, 0] = _hash(_hash(_hash(own, 11000), state.changes[k, 0]), recent)
+        lines[4, 0] = _hash(_hash(own, 4000), column[VALUE])
+        lines[5, 0] = _hash(_hash(_hash(own, 11000), column[CHANGE]), recent)
         if n_asked == N_CONTEXTS:
-            left = state.here[k - 1] if k > 0 else 0
-            left2 = state.here[k - 2] if k > 1 else 0
-            phase = t % season if season > 0 else 0
             unchanged = n_seen if n_changed == 0 else 0
             lines[6, 0] = _hash(_hash(own, 7000 + _level_class(left)), _level_class(left2) * 16 + min(abs(last), 3))
-            lines[7, 0] = _hash(_hash(own, 8000 + min(n_changed, 3)), unchanged * 4 + min(state.runs[k], 3))
+            lines[7, 0] = _hash(_hash(own, 8000 + min(n_changed, 3)), unchanged * 4 + min(column[RUN], 3))
             lines[8, 0] = _hash(_hash(own, 10000 + phase), min(abs(last), 2))
-    for c in range(n_asked):
-        lines[c, 1] = lines[c, 0] & (n_lines - 1)
+    open_lines(lines, chances, 3, n_asked, 0)
     return n_asked
 
 
+@compiled
+def set_predicted_lines(lines, chances, column, k, part, least, activity, expected):
+    """The same for the contexts that ask for predictions, and for how much the row has changed so far."""
+    lines[1, 0] = _hash(9000 + _size_class(activity), _size_class(column[SIZE]) + 64 * expected)
+    lines[2, 0] = _hash(_hash(k + 1, 13000 + part), _size_class(least >> 4) + 64 * expected)
+    open_lines(lines, chances, 0, 3, 0)
+
+
 @inlined
-def set_experts(state, k, away, middle):
+def open_lines(lines, chances, first, end, which):
+    """Open a line of these contexts, the first one or another; they are near each other in memory."""
+    for c in range(first, end):
+        lines[c, 1] = (lines[c, 0] & (chances.shape[1] - 1)) ^ (which & _N_NEAR_LINES)
+        will_need(chances, c, lines[c, 1])
+
+
+@compiled
+def set_experts(experts, predictions, errors, away, hasty):
     """Centres of the experts from the centre of the value, and 2^32 over their widths."""
-    experts, errors = state.experts, state.errors
-    n_predictions, n_widths = len(state.predictions), state.tails.shape[1]
-    for e in range(len(experts)):
-        asked, distance = e, 0
-        if n_widths == 2:
-            distance = state.predictions[e]
-        elif e == 0:
-            asked, distance = n_predictions, middle
-        elif e == 2:
-            asked = n_predictions - 1
-            distance = state.predictions[asked]
-        else:
-            asked = 0
-        experts[e, 0] = away + distance
-        for z in range(n_widths):
-            width = errors[k, asked, z]
-            if n_widths == 1:
-                width = (width + errors[k, asked, 1]) >> 1
-            experts[e, 1 + z] = (1 << 32) // max((width * 141) >> 12, _LEAST_WIDTH)
+    n = len(predictions) - 1
+    if hasty:
+        for e in range(3):
+            asked = n if e == 0 else (0 if e == 1 else n - 1)
+            experts[AT, e] = away + predictions[at(asked)]
+            width = (errors[0, at(asked)] + errors[1, at(asked)]) >> 1
+            experts[SHARPNESS, e] = quotient(1 << 32, max((width * 141) >> 12, _LEAST_WIDTH))
+        return
+    for e in range(n):
+        for z in range(2):
+            experts[AT, at(2 * e + z)] = away + predictions[e]
+            width = max((errors[z, e] * 141) >> 12, _LEAST_WIDTH)
+            experts[SHARPNESS, at(2 * e + z)] = quotient(1 << 32, width)

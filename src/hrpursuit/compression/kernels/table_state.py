@@ -7,7 +7,8 @@ import numpy as np
 from hrpursuit.compression.kernels.bits import EVEN
 from hrpursuit.compression.kernels.compiled import as_integers, as_table, integers
 from hrpursuit.compression.kernels.constants import SQUASH
-from hrpursuit.compression.kernels.regression import N_SUMS, Regression, new_regression
+from hrpursuit.compression.kernels.regression import N_SUMS, Regression, new_regression, padded
+from hrpursuit.compression.kernels.vectors import BLOCK
 
 LIMIT = 1 << 34  # values stay within
 PREDICTED, LAST, DRIFTING, CONSTANT = range(4)  # what the centre of a column is
@@ -21,9 +22,34 @@ N_NEAR, N_STEPS = 20, 5  # buckets from zero, and steps up or down from the expe
 N_NODES = 4 + N_NEAR + 2 * N_STEPS + 8
 OWN_MIXERS = 64  # columns that have weights of their own
 _STATES = 96  # runs and last levels, and expected levels, that have weights of their own
-LINE = 16  # chances of a context that lie together
+LINE = 16  # chances of a context that lie together: one line of a cache
+BIAS = 77  # the last input of a mixer, in 1/256
 _APM_BINS = 33
 MEAN_MEMORY, DRIFT_MEMORY = 400, 3000  # rows
+
+# What is remembered of a column, in its row of `TableState.columns`.
+VALUE = 0  # last value that was seen
+COUNT = 1  # values seen
+MEAN = 2  # in 1/4096
+DRIFT = 3  # in 2^-20
+RUN = 4  # rows since the last change
+REPEATS = 5  # share of values like the one before, of late, in 1/65536
+SIZE = 6  # distance of the last value from its prediction, in 1/256
+LEVEL = 7  # last three levels
+CHANGE = 10  # last three changes other than zero
+MIXER = 13  # weights of the three mixers
+CENTRE, CENTRE_CONSTANT = 16, 17  # what the centre is; its drift, or the constant
+SCALE = 18  # typical change in 1/16
+MANTISSA, SHIFT = 19, 20  # 65536 over the typical change in 1/16
+PLACE = 21  # in the past of the long filter, of the last value
+POWER = 22  # sum of the squares of this past
+FILTERED = 23  # prediction of the long filter
+BITS = 24  # that the column takes, in 1/256, where the encoder asks
+_N_FIELDS = 25
+
+# Rows of `TableState.experts`: where the distribution of each expert lies from the centre of the value, in 1/256, and
+# 2^32 over its width; then its share beyond the least magnitude, beyond the largest, and beyond the one between them.
+AT, SHARPNESS, BEYOND_LOW, BEYOND_HIGH, BEYOND_SPLIT = range(5)
 
 
 def _buckets() -> tuple[np.ndarray, np.ndarray]:
@@ -47,47 +73,22 @@ SHARE = as_integers(np.array([65536, *(65536 // n for n in range(1, DRIFT_MEMORY
 COST = as_integers(np.rint(-256 * np.log2((np.arange(4096) + 0.5) / 4096)).astype(np.int64))
 
 
-class Filters(NamedTuple):
-    """Long filters (normalised least mean squares) of all columns."""
-
-    weights: Any  # column x tap, in 2^-24
-    past: Any  # column x 2 taps: the last values, twice, so that they lie together from any of them on
-    places: Any  # of the last one
-    power: Any  # sum of their squares
-    predictions: Any  # of the next value
-
-
 class TableState(NamedTuple):
-    """What is known of a table while it is coded."""
+    """What is known of a table while it is coded. Few arrays, since the compiler takes its time for each of them."""
 
+    columns: Any  # column x what is remembered of it, as named above
+    errors: Any  # column x (slow, fast) x (prediction, then their mean), in 1/4096
     regression: Regression
-    filters: Filters
-    features: Any
-    predictions: Any  # of the value at hand, from the last value, in 1/256
-    errors: Any  # column x (prediction, then their mean) x (slow, fast), in 1/4096
-    experts: Any  # centre from the centre of the value, in 1/256; 2^32 over the slow and the fast width
-    tails: Any  # of each expert and width: beyond the least magnitude, the largest, and the one that divides them
-    inputs: Any
+    taps: Any  # column x weight of the long filter, in 2^-24
+    past: Any  # column x 2 taps: the last values, twice, so that they lie together from any of them on
+    features: Any  # of the value at hand, and zeros up to the length of a row of the regression
+    predictions: Any  # of it, from the last value, in 1/256; then their mean
+    experts: Any  # five rows, as named above
+    lines: Any  # of each context: the first for the value at hand, and the one that is open
     chances: Any  # context x line x chance: of a one in 1/65536 times 256, plus the bits seen
-    lines: Any  # of each context for the value at hand
-    shared: Any  # weights by node and input, in 1/65536
-    own: Any  # the same, by column
-    by_state: Any  # the same, by run and last level
-    last_mixer: Any  # weights of the three, by column
+    inputs: Any  # of the mixers in 1/256: experts, contexts, bias, zeros up to a whole block
+    weights: Any  # of the mixers in 1/65536, by set (shared, columns, runs and levels), node and input
     refined: Any  # chances by column, kind of bit, and mixed log odds (an APM)
-    levels: Any  # column x last three levels
-    values: Any  # last value that was seen
-    changes: Any  # column x last three changes other than zero
-    runs: Any  # rows since the last change
-    repeats: Any  # share of values like the one before, of late, in 1/65536
-    here: Any  # levels in this row, of the columns so far
-    sizes: Any  # distance of the last value from its prediction, in 1/256
-    means: Any  # in 1/4096
-    drifts: Any  # in 2^-20
-    counts: Any  # values seen
-    costs: Any  # bits of each column, in 1/256, where the encoder asks
-    reciprocals: Any  # column x (mantissa, shift): 65536 over the typical change in 1/16
-    scales: Any  # typical change in 1/16
 
 
 def n_features_of(order: int, season: int, n_neighbours: int) -> int:
@@ -96,6 +97,8 @@ def n_features_of(order: int, season: int, n_neighbours: int) -> int:
 
 def new_table(
     scales: np.ndarray,
+    centres: np.ndarray,
+    constants: np.ndarray,
     n_cells: int,
     order: int,
     season: int,
@@ -103,62 +106,47 @@ def new_table(
     n_taps: int = 0,
     in_haste: bool = False,
 ) -> TableState:
-    """Nothing coded yet; `scales` is the typical change of each column in 1/16, at least 4. In haste
-    there are fewer experts and contexts.
+    """Nothing coded yet; `scales` is the typical change of each column in 1/16, at least 4, `centres` what its centre
+    is, and `constants` the drift or the constant. In haste there are fewer experts and contexts.
     """
     n = len(scales)
     n_features = n_features_of(order, season, n_neighbours)
     n_predictions = N_SIMPLE + N_SUMS * (2 if n_neighbours else 1) + (n_taps > 0)
-    n_widths = 1 if in_haste else 2
-    n_asked = N_EXPERTS_IN_HASTE if in_haste else n_predictions
     n_contexts = N_CONTEXTS_IN_HASTE if in_haste else N_CONTEXTS
-    n_experts = n_widths * n_asked
+    n_experts = N_EXPERTS_IN_HASTE if in_haste else 2 * n_predictions
     n_inputs = n_experts + 2 * n_contexts + 1
+    inputs = np.zeros(-(-n_inputs // BLOCK) * BLOCK, np.int64)
+    inputs[n_inputs - 1] = BIAS
     n_lines = 1 << 10
     while n_lines < 1 << 15 and n_lines * 4 < n_cells:
         n_lines *= 2
-    first = np.full((N_NODES, n_inputs), 2621)
-    first[:, :n_experts] = 65536 // n_experts
-    first[:, -1] = 0
+    weights = np.zeros(len(inputs), np.int64)
+    weights[:n_experts] = 65536 // n_experts
+    weights[n_experts : n_inputs - 1] = 2621
     refined = np.array([[SQUASH[min(128 * j, 4095)] for j in range(_APM_BINS)]], dtype=np.int64)
-    lengths = np.array([int(scale).bit_length() for scale in scales])
-    mantissas = np.array([(1 << (int(e) + 15)) // int(scale) for e, scale in zip(lengths, scales, strict=True)])
-    errors = np.repeat(np.asarray(scales, dtype=np.int64) << 8, 2 * (n_predictions + 1)).reshape(
-        n, n_predictions + 1, 2
-    )
+    n_own = min(n, OWN_MIXERS)
     return TableState(
+        columns=as_integers(_columns(scales, centres, constants)),
+        errors=as_integers(np.broadcast_to(np.reshape(scales, (n, 1, 1)) << 8, (n, 2, n_predictions + 1))),
         regression=new_regression(n, n_features),
-        filters=Filters(
-            weights=integers((n, n_taps)),
-            past=as_table(np.zeros((n, 2 * n_taps), np.int64), "i4"),
-            places=integers(n),
-            power=integers(n),
-            predictions=integers(n),
-        ),
-        features=as_table(np.zeros(n_features, np.int64), "i4"),
-        predictions=integers(n_predictions),
-        errors=as_integers(errors),
-        experts=integers((n_asked, 3)),
-        tails=integers((n_asked, n_widths, 3)),
-        inputs=as_table(np.zeros(n_inputs, np.int64), "i4"),
-        chances=as_table(np.full((n_contexts, n_lines, LINE), EVEN << 8), "i4"),
+        taps=integers((n, n_taps)),
+        past=as_table(np.zeros((n, 2 * n_taps), np.int64), "i4"),
+        features=as_table(np.zeros(padded(n_features), np.int64), "i4"),
+        predictions=integers(n_predictions + 1),
+        experts=integers((5, n_experts)),
         lines=integers((n_contexts, 2)),
-        shared=as_table(first, "i4"),
-        own=as_table(np.broadcast_to(first, (min(n, OWN_MIXERS), *first.shape)), "i4"),
-        by_state=as_table(np.broadcast_to(first, (_STATES, *first.shape)), "i4"),
-        last_mixer=integers((n, 3), 21845),
-        refined=as_table(np.repeat(refined, 64 * min(n, OWN_MIXERS), axis=0), "i4"),
-        levels=integers((n, 3)),
-        values=integers(n),
-        changes=integers((n, 3)),
-        runs=integers(n),
-        repeats=integers(n),
-        here=integers(n),
-        sizes=integers(n),
-        means=integers(n),
-        drifts=integers(n),
-        counts=integers(n),
-        costs=integers(n),
-        reciprocals=as_integers(np.column_stack([mantissas, lengths - 1])),
-        scales=as_integers(scales),
+        chances=as_table(np.broadcast_to(np.int64(EVEN << 8), (n_contexts, n_lines, LINE)), "i4"),
+        inputs=as_table(inputs, "i4"),
+        weights=as_table(np.broadcast_to(weights, (1 + n_own + _STATES, N_NODES, len(weights))), "i4"),
+        refined=as_table(np.repeat(refined, 64 * n_own, axis=0), "i4"),
     )
+
+
+def _columns(scales: np.ndarray, centres: np.ndarray, constants: np.ndarray) -> np.ndarray:
+    columns = np.zeros((len(scales), _N_FIELDS), np.int64)
+    lengths = np.array([int(scale).bit_length() for scale in scales], dtype=np.int64)
+    columns[:, MIXER : MIXER + 3] = 21845
+    columns[:, CENTRE], columns[:, CENTRE_CONSTANT], columns[:, SCALE] = centres, constants, scales
+    columns[:, MANTISSA] = [(1 << (int(e) + 15)) // int(scale) for e, scale in zip(lengths, scales, strict=True)]
+    columns[:, SHIFT] = lengths - 1
+    return columns

@@ -55,10 +55,10 @@ class Groupings:
         def part(eighths: int, n_members: int, stride: int) -> Grouping:
             return Grouping(max(2, eighths * size // 8), n_members, stride)
 
+        middling = part(5, 32, 3), part(7, 32, 4)
         if is_clear:
-            return cls((part(4, 24, 2), part(6, 32, 3)), (part(5, 32, 3), part(7, 32, 4)))
-        noisy = part(6, 32, 3), part(8, 32, 4)
-        return cls(noisy, noisy)
+            return cls((part(4, 24, 2), part(6, 32, 3)), middling)
+        return cls(middling, (part(6, 32, 3), part(8, 32, 4)))
 
 
 _CLEAR = 12.0  # range, in standard deviations of the noise, from which the structure of most images stands clear

@@ -20,7 +20,7 @@ def halved(planes: Planes, n_planes: int = 1) -> Planes:
 
 
 def merged(fine: Planes, coarse: Planes, n_planes: int = 1) -> Planes:
-    """Planes whose lowest quarter of frequencies is the mean of two scales; above, borders of the coarse one tell."""
+    """The lowest quarter of the frequencies of each axis is the mean of both scales, the others are of the fine one."""
     both, low = (dctn(_apart(planes, n_planes), axes=_AXES, norm="ortho") for planes in (fine, coarse))
     height, width = (n // 2 for n in low.shape[2:])
     both[:, :, :height, :width] += low[:, :, :height, :width]

@@ -1,9 +1,11 @@
 """The page and the metrics over HTTP: on the loopback address, or elsewhere for those who know the token."""
 
 import asyncio
+import errno
 import hmac
 import ipaddress
 import json
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -109,10 +111,9 @@ class Server:
             await site.start()
         except OSError as error:
             await self._runner.cleanup()
-            raise OSError(
-                f"cannot listen on {self._host}:{self.port}: {error.strerror or error}. Is it in use? "
-                "Give another port."
-            ) from error
+            is_used = error.errno == errno.EADDRINUSE
+            why = "the port is in use" if is_used else os.strerror(error.errno) if error.errno else str(error)
+            raise OSError(f"cannot listen on {self._host}:{self.port}: {why}; give another port.") from error
         self.port = self._runner.addresses[0][1]
         return self
 

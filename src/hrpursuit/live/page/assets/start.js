@@ -41,7 +41,7 @@ function bytes(value) {
 }
 
 function seconds(value) {
-  return value < 1 ? `${text(1000 * value, 2)} ms` : `${text(value, 3)} s`;
+  return value < 0.995 ? `${text(1000 * value, 2)} ms` : `${text(value, 3)} s`;
 }
 
 /** Milliseconds from one slot to the next: the commonest difference. */

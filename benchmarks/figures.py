@@ -1,0 +1,304 @@
+"""Write the figures of the benchmarks into the README and the site, from the files in benchmarks/results.
+
+python benchmarks/figures.py             # after a benchmark has run
+python benchmarks/figures.py --check     # exits with 1, and names the pages, where a page and its data differ
+
+A page marks where a figure stands, as a table of its own or within a sentence; what is between the marks is replaced:
+
+    No certificate was false in <!-- figure: n_certificates -->1,037<!-- end --> fits.
+
+Each name is a function in this file that makes the text of a `record`, the contents of one of the files.
+"""
+
+import argparse
+import json
+import math
+import re
+import sys
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).parents[1]
+RESULTS = ROOT / "benchmarks" / "results"
+PLACE = re.compile(r"(<!-- figure: (\w+) -->)(.*?)(<!-- end -->)", re.DOTALL)
+
+Rows = list[dict[str, Any]]
+FIGURES: dict[str, Callable[[], str]] = {}
+
+
+def figure(make: Callable[[], str]) -> Callable[[], str]:
+    """Make it known under its name."""
+    FIGURES[make.__name__] = make
+    return make
+
+
+def record(name: str) -> dict[str, Any]:
+    """What a benchmark measured last."""
+    path = RESULTS / f"{name}.json"
+    if not path.exists():
+        raise FileNotFoundError(f"{path} is not there; run python benchmarks/{name}.py, which writes it.")
+    return json.loads(path.read_text())
+
+
+def rows(name: str, title: str) -> Rows:
+    """The rows of the one table with this title, or whose title begins like it. Of two columns with one heading the
+    second is called by it and ' 2'.
+    """
+    tables = record(name)["figures"]
+    found = [tables[title]] if title in tables else [table for key, table in tables.items() if key.startswith(title)]
+    if len(found) != 1:
+        raise KeyError(f"expected one table of {name} that begins with {title!r}; found {len(found)}.")
+    heads = []
+    for head in found[0]["header"]:
+        heads.append(f"{head} {heads.count(head) + 1}" if head in heads else head)
+    return [dict(zip(heads, row, strict=True)) for row in found[0]["rows"]]
+
+
+def row(name: str, title: str, **cells: object) -> dict[str, Any]:
+    """The one row with these cells; `_` in a name is a blank."""
+    wanted = {key.replace("_", " "): cell for key, cell in cells.items()}
+    found = [row for row in rows(name, title) if all(row[key] == cell for key, cell in wanted.items())]
+    if len(found) != 1:
+        raise KeyError(f"expected one row of {name} with {wanted}; found {len(found)}.")
+    return found[0]
+
+
+def number(value: float, digits: int = 2) -> str:
+    """As a person writes it, with so many significant digits if it is not whole: 1,037, 0.22, 3e-15."""
+    if isinstance(value, int) or value == 0:
+        return f"{value:,.0f}"
+    value = float(f"{value:.{digits - 1}e}")  # 9.96 has the places of 10
+    if abs(value) < 1e-3:
+        mantissa, exponent = f"{value:.0e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+    places = max(0, digits - 1 - math.floor(math.log10(abs(value))))
+    return f"{value:,.{places}f}"
+
+
+def span(values: Iterable[float], digits: int = 2) -> str:
+    """Least and most."""
+    values = list(values)
+    least, most = number(min(values), digits), number(max(values), digits)
+    return least if least == most else f"{least} to {most}"
+
+
+def table(header: Iterable[str], cells: Iterable[Iterable[str]]) -> str:
+    lines = [list(header), *map(list, cells)]
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+# Recovery
+
+
+@figure
+def n_certificates() -> str:
+    """Fits in which a false certificate was looked for."""
+    tables = (rows("recovery", "scheme='exact'"), rows("recovery", "further fits"))
+    return number(sum(row["trials"] for table in tables for row in table))
+
+
+@figure
+def n_false_certificates() -> str:
+    tables = (rows("recovery", "scheme='exact'"), rows("recovery", "further fits"))
+    return number(sum(row["false"] for table in tables for row in table))
+
+
+@figure
+def exact_recovery() -> str:
+    found = rows("recovery", "scheme='exact'")
+    return table(
+        ["features, samples, share of nonzero codes", "recovered", "largest error", "paper: recovered, median error"],
+        (
+            [
+                row["features, samples, sparsity"],
+                f"{row['exact']} of {row['trials']}",
+                number(row["largest"], 1),
+                f"{row['paper']:.0%}, {number(row['its median'])}",
+            ]
+            for row in found
+        ),
+    )
+
+
+OTHERS = ("FastICA, not whitened", "FastICA", "Picard-O", "Picard", "SPAMS")
+KINDS = {
+    "5% outliers, 20 x 1000": "outliers, 5% of the samples",
+    "half one sample, 20 x 1000": "half of the samples are one and the same",
+    "offset, 20 x 1000": "unknown offset, `fit_intercept=True`",
+    "energies 1 to 100, 20 x 1000": "atoms with energies from 1 to 100",
+    "units 1e±6, complete, 20 x 1000": "complete dictionary, units of 1e±6",
+    "10 dB, 20 x 1000": "noise of 10 dB",
+    "30 dB, complete, 20 x 1000": "complete dictionary, noise of 30 dB",
+    "Laplace, 10 x 100000": "Laplace sources",
+    "Laplace + uniform, 10 x 100000": "Laplace and uniform sources",
+}
+
+
+def best_other(row: dict[str, Any]) -> float:
+    return min(float(row[name]) for name in OTHERS if row[name] is not None)
+
+
+@figure
+def other_data() -> str:
+    found = {
+        row["case, features x samples"]: row
+        for title in ("sparse codes", "dense sources")
+        for row in rows("robustness", title)
+    }
+    return table(
+        ["data", "ours", "best of FastICA, Picard and SPAMS"],
+        ([words, number(found[case]["median"]), number(best_other(found[case]))] for case, words in KINDS.items()),
+    )
+
+
+@figure
+def speed_of_fits() -> str:
+    error = "'s error"
+    return table(
+        ["features, samples, share of nonzero codes", "ours", "to the paper's scheme", "to FastICA", "to Picard-O"],
+        (
+            [
+                row["features, samples, sparsity"],
+                f"{number(row['ours, ms'], 3)} ms",
+                number(row["to plain paper"]),
+                *(f"{number(row[f'to {name}'])} ({number(row[name + error])})" for name in ("FastICA", "Picard-O")),
+            ]
+            for row in rows("speed", "time of HRP().fit")
+        ),
+    )
+
+
+@figure
+def noise_ratios() -> str:
+    return span(row["ratio"] for row in rows("noise", "mean error"))
+
+
+# Sensors
+
+
+@figure
+def gaps_by_codes() -> str:
+    """Readings of October with their gaps."""
+    orthogonal, free = (rows("gaps", f"readings, 744 x 56, 22.5% missing; errors in %: {kind}") for kind in GAP_TABLES)
+    return table(
+        ["codes per hour", "orthogonal atoms", "free atoms", "K-SVD on the filled table", "paper"],
+        (
+            [
+                str(one["T0"]),
+                *(f"{number(error)}%" for error in (one["error"], two["error"], two["K-SVD"], one["paper"])),
+            ]
+            for one, two in zip(orthogonal, free, strict=True)
+        ),
+    )
+
+
+GAP_TABLES = ("orthogonal, in sample", "free atoms, in sample")
+
+
+@figure
+def live_bytes() -> str:
+    found = rows("live", "bytes of a month, one message per slot")
+    return table(
+        ["month", "target", "coding", "bytes", "bytes per slot", "relative to ours"],
+        ([row["month"], row["kind"], row["codec"], *(number(row[key]) for key in LIVE_COLUMNS)] for row in found),
+    )
+
+
+LIVE_COLUMNS = ("bytes", "per slot", "relative to LiveEncoder")
+
+
+# The README's ten
+
+
+def ten() -> list[tuple[str, str, str]]:
+    """What, measured, and the benchmark that prints it."""
+    few = row("recovery", "scheme='exact'", **{"features, samples, sparsity": "50, 250, 0.5"})
+    fit = row("speed", "time of HRP().fit", **{"features, samples, sparsity": "50, 1000, 0.2"})
+    dense = row("robustness", "dense sources", **{"case, features x samples": "Laplace, 10 x 100000"})
+    gaps = rows("gaps", "readings, 744 x 56, 22.5% missing; errors in %: free atoms, in sample")
+    live = row("live", "bytes of a month", month="October", kind="max_error=1", codec="LiveEncoder, max_error=1")
+    return [
+        (
+            "50 atoms from 250 samples, half of the codes not zero",
+            f"recovered in {few['exact']} of {few['trials']} trials, error at most {number(few['largest'], 1)}; "
+            f"by the paper's scheme in {few['paper']:.0%}",
+            "recovery",
+        ),
+        ("certificates that were false", f"{n_false_certificates()} in {n_certificates()} fits", "recovery"),
+        (
+            "time of a fit, 1000 samples of 50 features",
+            f"{number(fit['ours, ms'])} ms: {number(fit['to plain paper'])} times that of the paper's scheme, "
+            f"{number(fit['to FastICA'])} times that of FastICA",
+            "speed",
+        ),
+        (
+            "dense (Laplace) sources, error",
+            f"{number(dense['median'])}; best of FastICA, Picard and SPAMS {number(best_other(dense))}",
+            "robustness",
+        ),
+        ("noise of 10 to 30 dB, error relative to the paper's scheme", noise_ratios(), "noise"),
+        (
+            f"readings with gaps, {gaps[0]['T0']} to {gaps[-1]['T0']} codes per hour",
+            f"error {number(gaps[0]['error'])} to {number(gaps[-1]['error'])}%, "
+            f"K-SVD {number(gaps[0]['K-SVD'])} to {number(gaps[-1]['K-SVD'])}%",
+            "gaps",
+        ),
+        (
+            "live readings of 56 sensors, every one within ±1",
+            f"{number(live['per slot'], 3)} bytes per time slot",
+            "live",
+        ),
+    ]
+
+
+@figure
+def readme() -> str:
+    return table(
+        ["what", "measured", "printed by"],
+        ([what, measured, f"`python benchmarks/{name}.py`"] for what, measured, name in ten()),
+    )
+
+
+# Pages
+
+
+def pages() -> list[Path]:
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def filled(text: str) -> str:
+    """A page with its figures as the data has them."""
+
+    def replace(place: re.Match[str]) -> str:
+        begin, name, _, end = place.groups()
+        if name not in FIGURES:
+            raise KeyError(f"there is no figure {name!r}; benchmarks/figures.py has {', '.join(sorted(FIGURES))}.")
+        new = FIGURES[name]()
+        return f"{begin}\n\n{new}\n\n{end}" if "\n" in new else f"{begin}{new}{end}"
+
+    return PLACE.sub(replace, text)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; exit with 1 where a page is not as the data"
+    )
+    check = parser.parse_args().check
+    changed = []
+    for path in pages():
+        text = path.read_text()
+        if (new := filled(text)) != text:
+            changed.append(path)
+            if not check:
+                path.write_text(new)
+    for path in changed:
+        print(f"{path.relative_to(ROOT)}: {'differs from benchmarks/results' if check else 'written'}")
+    if check and changed:
+        sys.exit(1)
+
+
+if __name__ == "__main__":
+    main()
