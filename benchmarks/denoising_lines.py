@@ -61,7 +61,7 @@ def methods():
     found = {mode: lambda noisy, sigma, mode=mode: denoise(noisy, sigma, mode=mode) for mode in ("best", "fast")}
     if bm3d is None:
         return found
-    return found | {"BM3D": lambda noisy, sigma: bm3d(noisy, sigma)}
+    return found | {"BM3D": bm3d}
 
 
 def kept(result, structure, contrast):

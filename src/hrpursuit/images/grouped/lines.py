@@ -18,8 +18,8 @@ _SEEN = 4.3  # standard deviations of the noise from which a line is one: white 
 def faint_lines(rest: Plane) -> Plane:
     """Lines in noise of unit variance.
 
-    The responses of unit-norm filters along each of twenty directions; where the strongest is beyond what noise has, the
-    line that it stands for, averaged over all filters that see the same pixel.
+    The responses of unit-norm filters along each of twenty directions; where the strongest is beyond what noise has,
+    the line that it stands for, averaged over all filters that see the same pixel.
     """
     shape = tuple(next_fast_len(n + 2 * _HALF_LENGTH, real=True) for n in rest.shape)
     height, width = rest.shape
