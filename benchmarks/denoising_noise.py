@@ -6,8 +6,8 @@ Correlated noise is white noise smoothed by a box of 3 x 3 pixels, σ = 25 after
 estimated and with the true one, against the white assumption with the true σ and, if installed, BM3D with the true
 spectrum (pip install ".[peers]"). Counted noise has a gain and readout noise that are estimated, against a run that
 knows them. Both on the centres, 256 x 256 pixels, of the images of Set12 in the folder set12 of HRPURSUIT_DATA, on
-which no setting was chosen. A volume of 64 x 128 x 128, a smoothed random field and thirty ellipsoids, and a film of 8 frames
-that moves by two pixels a frame, both with σ = 25, are denoised plane by plane and together.
+which no setting was chosen. A volume of 64 x 128 x 128, a smoothed random field and thirty ellipsoids, and a film of
+8 frames that moves by two pixels a frame, both with σ = 25, are denoised plane by plane and together.
 """
 
 from time import process_time

@@ -60,15 +60,25 @@ def _calm(pixels: Values) -> tuple[Values, Values]:
         clipped = ((blocks == high).mean(axis=(1, 2)) > _BRIGHT) | ((blocks == low).mean(axis=(1, 2)) > _DARK)
         blocks = blocks[~clipped]
         brightness.append(blocks.mean(axis=(1, 2)))
-        power.append((dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(blocks.shape[1])] ** 2).mean(axis=1))
+        power.append(fine_power(blocks))
     found, strength = np.concatenate(brightness), np.concatenate(power)
     if found.size == 0:
         return found, strength
     classes = np.array_split(np.argsort(found, kind="stable"), np.clip(len(found) // _FEWEST, 2, _N_CLASSES))
-    degrees = np.count_nonzero(_high(_BLOCK))
-    unbiased = chi2.ppf(_SHARE, degrees) / degrees  # such a share of the variances of noise alone are below
     means = np.array([found[one].mean() for one in classes if len(one)])
-    return means, np.array([np.quantile(strength[one], _SHARE) for one in classes if len(one)]) / unbiased
+    return means, np.array([calm_variance(strength[one]) for one in classes if len(one)])
+
+
+def fine_power(blocks: Values) -> Values:
+    """Mean square of the highest cosine coefficients of blocks of 8 x 8 pixels."""
+    return np.asarray((dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(_BLOCK)] ** 2).mean(axis=1))
+
+
+def calm_variance(power: Values) -> float:
+    """Variance of the noise, of which the power of the calmest blocks tells."""
+    degrees = np.count_nonzero(_high(_BLOCK))
+    # such a share of the powers of noise alone is below
+    return float(np.quantile(power, _SHARE) / (chi2.ppf(_SHARE, degrees) / degrees))
 
 
 def _blocks(plane: Values, n_most: int) -> Values:
