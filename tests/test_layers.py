@@ -69,8 +69,8 @@ INSIDE = {
         ["inpainting"],
     ],
     "live": [
-        ["broker", "figures", "journal", "messages", "slot_coder", "slots", "wire"],
-        ["mqtt", "page", "plan", "readings", "record", "t0"],
+        ["broker", "figures", "lock", "messages", "slot_coder", "slots", "wire"],
+        ["journal", "mqtt", "page", "plan", "readings", "record", "t0"],
         ["keyframe", "planning", "plant", "role"],
         ["decoder", "encoder"],
         ["archive"],

@@ -12,7 +12,7 @@ import pytest
 
 from hrpursuit.compression import compress, decompress
 from hrpursuit.compression.chunks.chunk_decoder import ChunkDecoder
-from hrpursuit.compression.chunks.grids import DECIMALS, FLOAT, VALUES, Grid
+from hrpursuit.compression.chunks.grids import DECIMALS, FLOAT, MANTISSA, SHORT, VALUES, Grid
 from hrpursuit.compression.chunks.tabular import ColumnSettings, TableSettings, decode_table
 from hrpursuit.compression.kernels.constants import FILE as CONSTANTS
 
@@ -149,6 +149,8 @@ TABLES = {
     "float16": (lambda rng: rng.normal(0, 1, (60, 3)).astype("f2"), 0),
     "low bits": (lambda rng: rng.integers(0, 10**7, (60, 3)), 0),
     "far from zero": (counters, 0),
+    "changes that recur": (lambda rng: few(rng, np.array([1000, 1700, 90_000]), 150).cumsum(axis=0), 0),
+    "short floats": (lambda rng: (np.cumsum(rng.normal(0, 1, (200, 3)), axis=0) + 40).astype("f2").astype("f4"), 0),
     "correlated": (correlated, 0),
     "bound on decimals": (walk, 0.25),
     "bound on floats": (lambda rng: rng.normal(0, 1, (60, 3)), 0.05),
@@ -177,10 +179,11 @@ def test_tables(name, effort):
 
 KNOWN = {
     "table", "verbatim", *(("packed", how) for how in range(4)),
-    *((what, is_so) for what in ("single", "step", "offset", "width") for is_so in (False, True)),
-    *(("pace", pace) for pace in range(3)), *(("grid", kind) for kind in range(5)),
+    *((what, is_so) for what in ("single", "step", "offset", "width", "recurs") for is_so in (False, True)),
+    *(("pace", pace) for pace in range(3)), *(("grid", kind) for kind in range(6)),
     *(("centre", centre) for centre in range(4)),
     *(("list", how) for how in ("bits", "decimals", "decimals and rest of 4 bytes", "decimals and rest of 8 bytes")),
+    ("list", "as before"),
     *(("apart", what) for what in ("gaps", "NaN bits", "exceptions", "sentinels")),
     *(("has season", is_so) for is_so in (False, True)), *(("has neighbours", is_so) for is_so in (False, True)),
     *(("has filter", is_so) for is_so in (False, True)),
@@ -261,22 +264,24 @@ def any_settings(rng):
     for k in range(n):
         dtype = np.dtype(str(rng.choice(["i8", "f8", "f4", "f2", "i2", "u1", "?", "u8"])))
         is_float = dtype.kind == "f"
-        kind = int(rng.choice([kind for kind in range(FLOAT + 1) if kind != VALUES])) if is_float else DECIMALS
+        kind = int(rng.choice([kind for kind in range(SHORT + 1) if kind != VALUES])) if is_float else DECIMALS
         decimals = int(rng.integers(-150, 20)) if kind == FLOAT else int(rng.integers(0, 16)) if is_float else 0
         factor, first = rng.normal(0, 1, 2).tolist()
         offset, step, width = (
             int(rng.integers(*ends)) if rng.random() < 0.3 else none
             for ends, none in (((-(2**40), 2**40), 0), ((1, 2**20), 1), ((0, 30), 0))
         )
+        if kind == SHORT:
+            decimals = int(rng.integers(0, MANTISSA[dtype.itemsize] + 1))
         grid = Grid(
-            kind, decimals if kind in (DECIMALS, FLOAT) else 0, factor, first, np.zeros(0),
+            kind, decimals if kind in (DECIMALS, FLOAT, SHORT) else 0, factor, first, np.zeros(0),
             is_float and rng.random() < 0.3, offset, step,
         )  # fmt: skip
         centre, scale = int(rng.integers(0, 4)), int(rng.integers(0, 121))
         far = 2 ** int(rng.choice([3, 34]))
         near = tuple(rng.choice(k, min(k, n_neighbours), replace=False).tolist()) if k else ()
         constant = int(rng.integers(-far, far)) if centre > 1 else 0
-        columns.append(ColumnSettings(grid, width, scale, centre, constant, near))
+        columns.append(ColumnSettings(grid, width, scale, centre, constant, near, bool(rng.random() < 0.3)))
         dtypes.append(dtype)
     order, season = int(rng.choice([0, 1, 2, 8])), int(rng.choice([0, 0, 1, 2, 5]))
     return TableSettings(tuple(columns), order, season, n_neighbours, pace=int(rng.integers(0, 3))), dtypes

@@ -203,7 +203,7 @@ class TestOneTinyFeature:
         assert found.certificate_
         assert dictionary_error(found.components_ / units, A) < 1e-9
 
-    @pytest.mark.parametrize("size", [1e-5, 1e-7])
+    @pytest.mark.parametrize("size", [1e-5, 1e-7, 1e-8])
     def test_an_atom_of_its_own_in_the_default(self, size):
         """A tiny feature that is an atom by itself: the polish loses it, the complete dictionary has it."""
         codes = make_sparse_coded(200_000, 20, sparsity=0.2, random_state=1)[1]

@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import search
 from hrpursuit.schemes.evidence import has_mean
@@ -29,10 +28,10 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
             break
         if not found.certificate:
             continue
-        components = trial.dictionary(found.components)[0]
+        components, encoder = trial.dictionary(found.components)
         defect = np.abs(components @ components.T - np.eye(len(components))).max()
         if complete and not sample.complete and defect < _ORTHONORMAL:
-            start = sample.start(polar(components))
+            start = sample.start(_orthonormal(encoder.T, trial.raw))
             for B in (sample.settle(start)[0], start):  # the polish may lose an atom that is very weak
                 if offset == sample.offset and sample.check(B):
                     return B, None  # atoms of very different strength, which whitening makes equal
@@ -40,6 +39,17 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
         if complete > sample.complete or offset > sample.offset:
             return None, _advice(complete > sample.complete, offset > sample.offset)
     return None, None
+
+
+def _orthonormal(encoder: Array, X: Array) -> Array:
+    """Rows of the encoding matrix made orthonormal one after the other, from the weakest atom on: its row must be free of
+    the strong atoms to the last digit, whereas their rows may have anything in its direction.
+    """
+    order = np.argsort(np.linalg.norm(X @ encoder.T, axis=0))
+    Q, R = np.linalg.qr(encoder[order].T)
+    found = np.empty_like(encoder)
+    found[order] = (Q * np.sign(np.diag(R))).T
+    return found
 
 
 def _assumptions(sample: WorkingSample) -> list[tuple[bool, bool]]:

@@ -16,7 +16,7 @@ def read_quick(bits, seen, columns):
 
     for t, row in enumerate(seen):
         X.append([])
-        for k, (_, centre, constant, _) in enumerate(columns):
+        for k, (_, centre, constant, *_) in enumerate(columns):
             last = X[t - 1][k] if t else 0
             if not row[k]:
                 X[t].append(last)

@@ -39,6 +39,14 @@ def level_class(level):
     return size if level >= 0 else 8 + size
 
 
+def interval_class(n_rows, per_octave):
+    bits = per_octave // 2
+    more = n_rows.bit_length() - bits
+    if more <= 0:
+        return n_rows
+    return per_octave * more + (n_rows >> (more - 1)) % per_octave
+
+
 def run_class(run):
     run, found = min(run, 255), 0
     while run > 0:
@@ -68,6 +76,9 @@ class Search:
         self.negative, self.low, self.high = negative, low, None
         self.from_low, self.from_high = self._beyond(low), [0] * len(experts)
 
+    def end(self, high):
+        self.high, self.from_high = high, self._beyond(high)
+
     def _beyond(self, magnitude):
         return [below(128 + c - 256 * magnitude, w) for c, w in self.experts]
 
@@ -92,7 +103,8 @@ class Column:
         self.taps, self.past, self.filtered = [0] * n_taps, [0] * n_taps, 0
         self.slow, self.fast = [256 * scale] * (n_predictions + 1), [256 * scale] * (n_predictions + 1)
         self.regression = Regression(n_features, n_own)
-        self.levels, self.changes, self.value, self.run = [0, 0, 0], [0, 0, 0], 0, 0
+        self.levels, self.changes, self.value, self.run, self.span = [0, 0, 0], [0, 0, 0], 0, 0, 0
+        self.asked = {}  # by node
         self.size, self.mean, self.drift, self.count = 0, 0, 0, 0
         self.last_weights = [21845] * 3
 
@@ -119,9 +131,10 @@ class TableCoder:
     """Reads numbers row by row, column by column."""
 
     def __init__(self, bits, seen, columns, *, order, season, n_neighbours, n_taps, hasty):
-        """`columns` has scale, centre, constant and neighbours of each."""
+        """`columns` has scale, centre, constant, neighbours, ends of each, and whether levels come again."""
         self.bits, self.seen, self.order, self.season, self.hasty = bits, seen, order, season, hasty
         self.centres, self.constants, self.near = ([column[i] for column in columns] for i in (1, 2, 3))
+        self.ends, self.recurs = ([column[i] for column in columns] for i in (4, 5))
         self.n_neighbours = n_neighbours
         n_own = 3 + order + (6 if season else 0)
         self.n_taps, self.n_predictions = n_taps, (7 if n_neighbours else 5) + (n_taps > 0)
@@ -139,7 +152,6 @@ class TableCoder:
         n = len(self.columns)
         for t, seen in enumerate(self.seen):
             self.X.append([0] * n)
-            self.rate = 98 + 41952 // (32 + t)
             self.n_changed = self.n_seen = self.activity = 0
             for k in range(n):
                 self.X[t][k] = self._value(t, k) if seen[k] else self._at(t - 1, k)
@@ -195,9 +207,9 @@ class TableCoder:
         return predictions, total // sum(g), least
 
     def _centre(self, k, last, middle):
-        if self.centres[k] == PREDICTED:
-            return clip(last + ((middle + 128) >> 8), -LIMIT, LIMIT)
-        return {LAST: last, DRIFTING: last + self.constants[k], CONSTANT: self.constants[k]}[self.centres[k]]
+        predicted = last + ((middle + 128) >> 8)
+        centres = {PREDICTED: predicted, LAST: last, DRIFTING: last + self.constants[k], CONSTANT: self.constants[k]}
+        return clip(centres[self.centres[k]], *self.ends[k])
 
     def _experts(self, k, away, predictions, middle):
         """Centre and sharpness of each."""
@@ -217,7 +229,7 @@ class TableCoder:
         e = {PREDICTED: self.n_predictions, LAST: 0, DRIFTING: 1}[kind]
         mean = (3 * (179 * column.slow[e] + 77 * column.fast[e])) >> 22
         bucket = next((b for b in range(N_BUCKETS) if END[b] > mean), N_BUCKETS - 1)
-        return bucket if bucket >= 7 else 0
+        return bucket if bucket >= (4 if self.hasty else 7) else 0
 
     def _lines(self, t, k, part, least, run, expected):
         column, own = self.columns[k], k + 1
@@ -241,11 +253,12 @@ class TableCoder:
             left = self.columns[k - 1].levels[0] if k > 0 else 0
             left2 = self.columns[k - 2].levels[0] if k > 1 else 0
             unchanged = self.n_seen if self.n_changed == 0 else 0
-            phase = t % self.season if self.season else 0
             lines += [
                 hashed(hashed(own, 7000 + level_class(left)), 16 * level_class(left2) + min(abs(last), 3)),
                 hashed(hashed(own, 8000 + min(self.n_changed, 3)), 4 * unchanged + min(column.run, 3)),
-                hashed(hashed(own, 10000 + phase), min(abs(last), 2)),
+                hashed(hashed(own, 10000 + t % self.season), min(abs(last), 2))
+                if self.season
+                else hashed(15000 + interval_class(column.run, 4), interval_class(column.span, 2)),
             ]
         return lines
 
@@ -264,22 +277,29 @@ class TableCoder:
         if expected:
             level = self._far_level(experts, expected, last - centre if column.repeats >= 256 else None)
         else:
-            level = self._near_level(experts, run)
-        value = clip(centre + level, -LIMIT, LIMIT)
+            level = self._near_level(experts, run, centre, *self.ends[k])
+        value = clip(centre + level, *self.ends[k])
         self._learn(t, column, features, [*predictions, middle], value, last, level)
         return value
 
     def _open(self, which):
         """Lines of the contexts: the first of each, or another."""
-        self.line = [(base + which * 0x9E3779B) % self.n_lines for base in self.base]
+        self.line = [(base % self.n_lines) ^ (which % 16) for base in self.base]
 
-    def _near_level(self, experts, run):
+    def _near_level(self, experts, run, centre, least, most):
         if self._mixed(0, 0, min(run, 12), inside(experts, 0)):
             return 0
         sides = [(below(-128 - c, w) + 16, below(-128 + c, w) + 16) for c, w in experts]
-        negative = self._mixed(1, 1, 16 + min(run, 12), [log_odds(n, n + p) for n, p in sides])
+        if centre <= least or centre >= most:
+            negative = centre > least
+        else:
+            negative = self._mixed(1, 1, 16 + min(run, 12), [log_odds(n, n + p) for n, p in sides])
         search = Search(experts, negative, 1)
+        if most < LIMIT:
+            search.end(max(centre - least if negative else most - centre, 1) + 1)
         for bucket in range(N_BUCKETS - 1):
+            if search.high is not None and END[bucket] >= search.high:
+                break
             place = 2 + bucket
             if place % 16 == 0:
                 self._open(place >> 4)
@@ -326,14 +346,17 @@ class TableCoder:
         first = search.low
         if search.high - search.low > 1:
             self._open(bucket + 1)
-        for depth in range(2):
+        for depth in range(36 if self.recurs[self.k] else 2):
             if search.high - search.low == 1:
                 break
             upper = depth == 1 and search.low > first
             inputs = search.ask(search.low + ((search.high - search.low) >> 1), True)
-            node = 34 + 4 * depth + min(bucket >> 2, 3)
-            search.tell(self._mixed(node, depth + upper, 48 + min(bucket, 15), inputs))
-        magnitude = search.low + self.bits.plain((search.high - search.low).bit_length() - 1)
+            if depth > 1:
+                self._open((search.low * 0x9E3779B1) >> 16)
+            node = 34 + 4 * min(depth, 1) + min(bucket >> 2, 3)
+            place = depth + upper if depth < 2 else min(depth + 1, 15)
+            search.tell(self._mixed(node, place, 48 + min(bucket, 15), inputs))
+        magnitude = search.low + self.bits.plain((search.high - search.low - 1).bit_length())
         return -magnitude if search.negative else magnitude
 
     def _mixed(self, node, place, kind, inputs):
@@ -348,8 +371,11 @@ class TableCoder:
             self.weights.setdefault((*which, node), list(self.first_weights))
             for which in (("shared",), ("own", own), ("state", self.state))
         ]
-        mixed = [clip(sum(x * w for x, w in zip(inputs, those, strict=True)) >> 16, -2047, 2047) for those in sets]
-        last = self.columns[self.k].last_weights
+        sums = [sum((x * w) >> 6 for x, w in zip(inputs, those, strict=True)) for those in sets]
+        mixed = [clip(total >> 10, -2047, 2047) for total in sums]
+        last, asked = self.columns[self.k].last_weights, self.columns[self.k].asked
+        rate = 98 + 41952 // (32 + asked.get(node, 0))
+        asked[node] = asked.get(node, 0) + 1
         odds = clip(sum(w * m for w, m in zip(last, mixed, strict=True)) >> 16, -2047, 2047) + 2048
         p, at, share = SQUASH[odds], odds >> 7, odds & 127
         refined = self.refined.setdefault((own, kind), [SQUASH[min(128 * j, 4095)] for j in range(33)])
@@ -359,8 +385,9 @@ class TableCoder:
         refined[nearest] += ((65535 * b - refined[nearest]) * 1311) >> 16
         for i in range(3):
             last[i] += ((65536 * b - p) * 131 * mixed[i]) >> 24
-            error = (65536 * b - SQUASH[mixed[i] + 2048]) * self.rate
-            sets[i][:] = [w + ((x * error + 2**23) >> 24) for w, x in zip(sets[i], inputs, strict=True)]
+            error = ((65536 * b - SQUASH[mixed[i] + 2048]) * rate) >> 8
+            moved = [w + ((x * error + 2**15) >> 16) for w, x in zip(sets[i], inputs, strict=True)]
+            sets[i][:] = [clip(w, 1 - 2**20, 2**20 - 1) for w in moved]
         for one in found:
             one[0] += ((65535 * b - one[0]) * RATE[one[1]]) >> 16
             one[1] = min(one[1] + 1, 250)
@@ -384,7 +411,7 @@ class TableCoder:
         column.levels, column.value = [level, *column.levels[:2]], value
         column.size = abs(256 * change - predictions[-1])
         if change:
-            column.changes, column.run = [change, *column.changes[:2]], 0
+            column.changes, column.run, column.span = [change, *column.changes[:2]], 0, column.run
             column.repeats -= column.repeats >> 6
         else:
             column.run += 1

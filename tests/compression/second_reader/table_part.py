@@ -7,7 +7,7 @@ from .quick_coder import read_quick
 from .table_coder import CONSTANT, DRIFTING, LAST, LIMIT, TableCoder
 from .words import Bits, Bytes, Type, clip
 
-DECIMALS, FACTOR, AFFINE, VALUES, FLOAT = range(5)
+DECIMALS, FACTOR, AFFINE, VALUES, FLOAT, SHORT = range(6)
 THOROUGH, HASTY, QUICK = range(3)
 SINGLE = Type("f", 4)
 
@@ -26,6 +26,7 @@ class Column(NamedTuple):
     scale: int
     centre: int
     constant: int
+    recurs: bool
     neighbours: list
     values: list
     listed: str
@@ -38,7 +39,10 @@ def read_table(data, n_rows, types):
     apart, n = Apart(source, types), len(types)
     bits = Bits(source.rest())
     coded = apart.read_places(bits, n_rows)
-    given = [(column.scale, column.centre, column.constant, column.neighbours) for column in columns]
+    given = [
+        (column.scale, column.centre, column.constant, column.neighbours, _ends(column), column.recurs)
+        for column in columns
+    ]
     if pace == QUICK:
         X = read_quick(bits, coded, given)
     else:
@@ -62,11 +66,22 @@ def read_table(data, n_rows, types):
     return out, met | {("apart", name) for name in apart.met}
 
 
+def _ends(column):
+    if column.kind == VALUES and column.step == 1 and column.offset == 0 and column.width == 0:
+        return 0, len(column.values) - 1
+    return -LIMIT, LIMIT
+
+
 def _met(pace, season, n_neighbours, taps, columns):
     met = {("pace", pace), ("has season", season > 0), ("has neighbours", n_neighbours > 0), ("has filter", taps > 0)}
     for column in columns:
         met |= {("grid", column.kind), ("centre", column.centre), ("single", column.single)}
-        met |= {("step", column.step > 1), ("offset", column.offset != 0), ("width", column.width > 0)}
+        met |= {
+            ("step", column.step > 1),
+            ("offset", column.offset != 0),
+            ("width", column.width > 0),
+            ("recurs", column.recurs),
+        }
         met |= {("list", column.listed)} if column.kind == VALUES else set()
     return met
 
@@ -85,19 +100,21 @@ def _settings(outer, types):
     counts = source.take(n) if n_neighbours else bytes(n)
     neighbours = [[k - 1 - source.varint() for _ in range(counts[k])] for k in range(n)]
     source.end()
-    columns = []
+    columns, lists = [], []
     for k, flag in enumerate(flags):
-        values, listed = read_list(outer, types[k]) if flag & 7 == VALUES else ([], "")
+        values, listed = read_list(outer, types[k], lists) if flag & 7 == VALUES else ([], "")
+        if flag & 7 == VALUES:
+            lists.append(values)
         columns.append(
             Column(flag & 7, bool(flag & 16), *given[k], steps[k], offsets[k], widths[k], scales[k], centres[k],
-                   constants[k], neighbours[k], values, listed)
+                   constants[k], bool(flag & 8), neighbours[k], values, listed)
         )  # fmt: skip
     return how & 3, how >> 2, season, n_neighbours, taps, columns
 
 
 def _parameters(source, kind):
     """Decimals (or the binary exponent of FLOAT), factor, first."""
-    if kind == DECIMALS:
+    if kind in (DECIMALS, SHORT):
         return source.byte(), 1.0, 0.0
     if kind == FLOAT:
         return source.signed(), 1.0, 0.0
@@ -113,13 +130,25 @@ def read_numbers(source, n):
         return []
     first = source.signed()
     bits = Bits(source.take(source.varint()))
-    coder = TableCoder(bits, [[1]] * n, [(16, LAST, 0, [])], order=2, season=0, n_neighbours=0, n_taps=0, hasty=False)
+    coder = TableCoder(
+        bits,
+        [[1]] * n,
+        [(16, LAST, 0, [], (-LIMIT, LIMIT), False)],
+        order=2,
+        season=0,
+        n_neighbours=0,
+        n_taps=0,
+        hasty=False,
+    )
     return [first + row[0] for row in coder.read()]
 
 
-def read_list(source, kind):
+def read_list(source, kind, earlier):
     """Values in rising order, as bits; and how they were written."""
-    n, how = source.varint(), source.byte()
+    n = source.varint()
+    if n == 0:
+        return earlier[source.varint()], "as before"
+    how = source.byte()
     decimals, single = how & 63, bool(how & 64)
     if not decimals:
         planes = Bytes(source.take(source.varint())).packed().rest()
@@ -165,6 +194,11 @@ def _value(column, coded, kind):
         return column.values[clip(number, 0, len(column.values) - 1)]
     if column.kind == DECIMALS:
         return _decimal(number, column.decimals, column.single, kind)
+    if column.kind == SHORT:
+        sign, infinity = 1 << (8 * kind.size - 1), (1 << (8 * kind.size - 1 - kind.mantissa)) - 1 << kind.mantissa
+        most = (infinity - 1) >> column.decimals
+        place = clip(number, -most, most) << column.decimals
+        return sign - place if place < 0 else place
     if column.kind == FACTOR:
         return _rounded(number * column.factor, column.single, kind)
     return _rounded(column.first + number * column.factor, column.single, kind)

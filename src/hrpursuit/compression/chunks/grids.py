@@ -1,8 +1,9 @@
 """Grids: how the values of a column are whole numbers, and how they come back.
 
-A whole number k stands for k / 10^d, k * factor, first + k * factor, the k-th of a list of values, or the leading part
-of a float whose other bits follow. Bounds on errors are steps of more than one between the numbers that are coded:
-k = offset + step * coded. This is the only place where the decoder of tables has floats.
+A whole number k stands for k / 10^d, k * factor, first + k * factor, the k-th of a list of values, the leading part of
+a float whose other bits follow, or the k-th float from zero among those whose last bits are zero. Bounds on errors are
+steps of more than one between the numbers that are coded: k = offset + step * coded. This is the only place where the
+decoder of tables has floats.
 """
 
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy as np
 
 from hrpursuit.compression.errors import DamagedFile
 
-DECIMALS, FACTOR, AFFINE, VALUES, FLOAT = range(5)
+DECIMALS, FACTOR, AFFINE, VALUES, FLOAT, SHORT = range(6)
 MOST_STEP = 1 << 53  # between the numbers that are coded
 #: Powers of ten as literals: all of them are exact.
 POWERS = (1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15)
@@ -27,9 +28,9 @@ class Grid:
     Attributes
     ----------
     kind : int
-        DECIMALS, FACTOR, AFFINE, VALUES or FLOAT.
+        DECIMALS, FACTOR, AFFINE, VALUES, FLOAT or SHORT: floats with a short mantissa.
     decimals : int
-        Of DECIMALS; of FLOAT the binary exponent of the leading part.
+        Of DECIMALS; of FLOAT the binary exponent of the leading part; of SHORT the last bits that are zero.
     factor, first : float
         Of FACTOR and AFFINE.
     values : array
@@ -59,6 +60,9 @@ class Grid:
             return self.values[np.clip(numbers, 0, len(self.values) - 1)]
         if dtype.kind in "biu":
             return self._to_whole(numbers, dtype)
+        if self.kind == SHORT:
+            most = places_of_floats(np.finfo(dtype).max.reshape(1))[0] >> self.decimals
+            return floats_at(np.clip(numbers, -most, most) << self.decimals, dtype)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             if self.kind == DECIMALS:
                 values = numbers / POWERS[self.decimals]
@@ -88,6 +92,17 @@ def to_float_bits(column: np.ndarray) -> np.ndarray:
     size = column.dtype.itemsize
     bits = np.abs(column).view(f"u{size}").astype(np.int64)
     return np.where(np.signbit(column), -1 - bits, bits)
+
+
+def places_of_floats(column: np.ndarray) -> np.ndarray:
+    """Whole numbers in the order of floats: 0 for both zeros, 1 for the next one."""
+    bits = to_float_bits(column)
+    return np.where(bits < 0, bits + 1, bits)
+
+
+def floats_at(places: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Floats from their places; a zero is positive."""
+    return from_float_bits(np.where(places < 0, places - 1, places), dtype)
 
 
 def from_float_bits(bits: np.ndarray, dtype: np.dtype) -> np.ndarray:

@@ -1,14 +1,29 @@
 """Lists of the different values of a column, as bytes."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
-from hrpursuit.compression.chunks.grids import DECIMALS, POWERS, Grid, from_float_bits, to_float_bits
+from hrpursuit.compression.chunks.grids import DECIMALS, POWERS, Grid, floats_at, places_of_floats
 from hrpursuit.compression.chunks.numbers import pack_numbers, unpack_numbers
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.kernels.table_state import LIMIT
 from hrpursuit.compression.layout import Cursor, shorter, signed, unpacked, varint
 
 _INNER_SINGLE = 64  # beside the number of decimals plus one
+
+
+def lists_bytes(grids: Sequence[Grid]) -> bytes:
+    """Lists of values of several columns, those that an earlier column has as a reference to it."""
+    out, earlier = [], list[tuple[np.dtype, bytes]]()
+    for grid in grids:
+        one = grid.values.dtype, list_bytes(grid)
+        if one in earlier:
+            out.append(varint(0) + varint(earlier.index(one)))
+        else:
+            out.append(one[1])
+        earlier.append(one)
+    return b"".join(out)
 
 
 def list_bytes(grid: Grid) -> bytes:
@@ -37,14 +52,8 @@ def decimal_parts(values: np.ndarray, decimals: int, single: bool) -> tuple[np.n
             narrow = values.astype(np.float32)
         if np.array_equal(narrow, values):
             values, near, unit = narrow, near.astype(np.float32), 2
-    left = _ordered_bits(values) - _ordered_bits(near)
+    left = places_of_floats(values) - places_of_floats(near)
     return numbers, left, unit if left.any() else 0
-
-
-def _ordered_bits(values: np.ndarray) -> np.ndarray:
-    """Whole numbers in the order of floats."""
-    bits = to_float_bits(values)
-    return np.where(bits < 0, bits + 1, bits)  # both zeros are 0
 
 
 def _planes(values: np.ndarray) -> bytes:
@@ -54,10 +63,17 @@ def _planes(values: np.ndarray) -> bytes:
     return changes.astype(changes.dtype.newbyteorder("<")).view(np.uint8).reshape(len(bits), -1).T.tobytes()
 
 
-def read_list(cursor: Cursor, dtype: np.dtype) -> np.ndarray:
-    n, how = cursor.varint(1 << 24), cursor.byte()
+def read_list(cursor: Cursor, dtype: np.dtype, earlier: Sequence[np.ndarray] = ()) -> np.ndarray:
+    """One list; `earlier` are those of the columns before, one of which it may refer to."""
+    n = cursor.varint(1 << 24)
+    if n == 0:
+        place = cursor.varint(1 << 24)
+        if place >= len(earlier) or earlier[place].dtype != dtype:
+            raise DamagedFile("a list of values refers to none before it")
+        return earlier[place]
+    how = cursor.byte()
     inner, single = how & (_INNER_SINGLE - 1), bool(how & _INNER_SINGLE)
-    if n == 0 or inner > len(POWERS) or how > 127:
+    if inner > len(POWERS) or how > 127:
         raise DamagedFile("a list of values is impossible")
     if inner:
         first = cursor.signed(2**53)
@@ -72,8 +88,8 @@ def read_list(cursor: Cursor, dtype: np.dtype) -> np.ndarray:
         dtype_of_left = np.dtype(np.float32) if unit == 2 else dtype
         with np.errstate(over="ignore"):
             near = near.astype(dtype_of_left)
-        bits = _ordered_bits(near) + np.clip(left, -LIMIT, LIMIT)
-        return from_float_bits(np.where(bits < 0, bits - 1, bits), dtype_of_left).astype(dtype)
+        places = places_of_floats(near) + np.clip(left, -LIMIT, LIMIT)
+        return floats_at(places, dtype_of_left).astype(dtype)
     size = dtype.itemsize
     planes = unpacked(cursor.take(cursor.varint()), n * size)
     if len(planes) != n * size:

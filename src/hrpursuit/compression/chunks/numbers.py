@@ -14,11 +14,9 @@ _ORDER = 2
 
 def _run(coder: np.ndarray, buffer: np.ndarray, decoding: bool, X: np.ndarray) -> None:
     n = X.shape[1]
-    state = new_table(np.full(n, 16), X.size, _ORDER, 0, 0)
-    code_table(
-        coder, buffer, decoding, X, integers(X.shape, 1), state, integers(n, LAST), integers(n), integers((n, 0)),
-        _ORDER, 0, -1,
-    )  # fmt: skip
+    ends = np.broadcast_to([-LIMIT, LIMIT], (n, 2))
+    state = new_table(np.full(n, 16), np.full(n, LAST), np.zeros(n), ends, np.zeros(n), X.size, _ORDER, 0, 0)
+    code_table(coder, buffer, decoding, X, integers(X.shape, 1), state, integers((n, 0)), _ORDER, 0, -1)
 
 
 def pack_numbers(numbers: np.ndarray) -> bytes:

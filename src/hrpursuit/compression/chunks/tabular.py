@@ -15,11 +15,12 @@ from hrpursuit.compression.chunks.grids import (
     MANTISSA,
     MOST_STEP,
     POWERS,
+    SHORT,
     VALUES,
     Grid,
     from_float_bits,
 )
-from hrpursuit.compression.chunks.lists import list_bytes, read_list
+from hrpursuit.compression.chunks.lists import lists_bytes, read_list
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
@@ -35,7 +36,7 @@ MOST_ORDER, MOST_SEASON, MOST_NEIGHBOURS, MOST_TAPS = 32, 1 << 16, 16, 64
 MOST_WIDTH = 29  # low bits that are sent as they are
 MOST_STATE = 1 << 24  # entries of the sums of all regressions
 _MOST_SCALE = 120
-_SINGLE, _BOUNDED, _SHIFTED, _LOW_BITS = 16, 32, 64, 128  # beside the kind of a grid
+_RECURS, _SINGLE, _BOUNDED, _SHIFTED, _LOW_BITS = 8, 16, 32, 64, 128  # beside the kind of a grid
 _MOST_SETTINGS = 1 << 26
 
 
@@ -62,6 +63,7 @@ class ColumnSettings:
     centre: int = 0
     constant: int = 0  # drift, or constant centre
     neighbours: tuple[int, ...] = ()  # earlier columns of this part
+    recurs: bool = False  # whether the same levels come again, so that all their bits are learned
 
 
 @dataclass(frozen=True)
@@ -82,6 +84,7 @@ class TableSettings:
         out.append(
             bytes(
                 grid.kind
+                | _RECURS * column.recurs
                 | _SINGLE * grid.single
                 | _BOUNDED * (grid.step != 1)
                 | _SHIFTED * (grid.offset != 0)
@@ -98,9 +101,8 @@ class TableSettings:
         if self.n_neighbours:
             out.append(bytes(len(column.neighbours) for column in self.columns))
             out += [varint(k - 1 - q) for k, column in enumerate(self.columns) for q in column.neighbours]
-        lists = [list_bytes(grid) for grid in grids if grid.kind == VALUES]
         fields = shorter(b"".join(out))
-        return varint(len(fields)) + fields + b"".join(lists)
+        return varint(len(fields)) + fields + lists_bytes([grid for grid in grids if grid.kind == VALUES])
 
     @classmethod
     def from_cursor(cls, outer: Cursor, dtypes: list[np.dtype]) -> "TableSettings":
@@ -125,21 +127,26 @@ class TableSettings:
         neighbours = [tuple(k - 1 - cursor.varint(k - 1) for _ in range(counts[k])) if k or not counts[k] else (-1,)
                       for k in range(n)]  # fmt: skip
         cursor.end()
-        columns = []
+        columns, lists = [], list[np.ndarray]()
         for k, (flag, dtype) in enumerate(zip(flags, dtypes, strict=True)):
             decimals, factor, first = given[k]
-            values = read_list(outer, dtype) if flag & 7 == VALUES else np.zeros(0)
+            if flag & 7 == VALUES:
+                lists.append(read_list(outer, dtype, lists))
+            values = lists[-1] if flag & 7 == VALUES else np.zeros(0)
             grid = Grid(flag & 7, decimals, factor, first, values, bool(flag & _SINGLE), offsets[k], steps[k])
-            columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], neighbours[k]))
+            recurs = bool(flag & _RECURS)
+            columns.append(ColumnSettings(grid, widths[k], scales[k], centres[k], constants[k], neighbours[k], recurs))
             _check(columns[-1], dtype, n_neighbours)
         return cls(tuple(columns), order, season, n_neighbours, taps, pace)
 
 
 def _check(column: ColumnSettings, dtype: np.dtype, n_neighbours: int) -> None:
     grid = column.grid
-    is_float = dtype.kind == "f"
-    if grid.kind > FLOAT or (grid.kind in (FACTOR, AFFINE, FLOAT) and not is_float) or (grid.single and not is_float):
+    needs_float = grid.kind in (FACTOR, AFFINE, FLOAT, SHORT) or grid.single
+    if grid.kind > SHORT or (needs_float and dtype.kind != "f"):
         raise DamagedFile("a column has an impossible grid")
+    if grid.kind == SHORT and grid.decimals > MANTISSA[dtype.itemsize]:
+        raise DamagedFile("a column has floats without a mantissa")
     if column.width > MOST_WIDTH or column.scale > _MOST_SCALE or column.centre > CONSTANT or grid.step < 1:
         raise DamagedFile("the settings of a column are impossible")
     if len(column.neighbours) > n_neighbours or -1 in column.neighbours:
@@ -147,7 +154,7 @@ def _check(column: ColumnSettings, dtype: np.dtype, n_neighbours: int) -> None:
 
 
 def _parameters(grid: Grid) -> bytes:
-    if grid.kind == DECIMALS:
+    if grid.kind in (DECIMALS, SHORT):
         return bytes([grid.decimals])
     if grid.kind == FLOAT:
         return signed(grid.decimals)
@@ -164,6 +171,8 @@ def _read_parameters(cursor: Cursor, kind: int) -> tuple[int, float, float]:
         return decimals, 1.0, 0.0
     if kind == FLOAT:
         return cursor.signed(1100), 1.0, 0.0
+    if kind == SHORT:
+        return cursor.byte(), 1.0, 0.0
     if kind == VALUES:
         return 0, 1.0, 0.0
     (factor,) = struct.unpack("<d", cursor.take(8))
@@ -254,6 +263,13 @@ def _run(
         code_float_bits(coder, buffer, decoding, numbers.bits, numbers.whole, coded, exponents, mantissas, biases)
 
 
+def _ends(column: ColumnSettings) -> tuple[int, int]:
+    """The least and the largest number: ranks are within their list."""
+    if column.grid.kind == VALUES and column.grid.step == 1 and column.grid.offset == 0 and column.width == 0:
+        return 0, len(column.grid.values) - 1
+    return -LIMIT, LIMIT
+
+
 def run_numbers(
     coder: np.ndarray, buffer: np.ndarray, decoding: bool, settings: TableSettings, whole: np.ndarray,
     coded: np.ndarray, count_from: int = -1,
@@ -275,6 +291,8 @@ def run_numbers(
         scales,
         centres,
         constants,
+        np.array([_ends(column) for column in settings.columns], dtype=np.int64).reshape(n, 2),
+        np.array([column.recurs for column in settings.columns]),
         whole.size,
         settings.order,
         settings.season,

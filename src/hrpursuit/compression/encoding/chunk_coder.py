@@ -25,7 +25,7 @@ EFFORTS = ("fast", "default", "best")
 _ROWS_TO_CHOOSE_BY = 3000
 _FEWEST_OF_NETWORK = 4  # columns
 _CELLS_TO_COMPARE = 1 << 15  # up to which coding without loss takes no time
-_CELLS_TO_TRY = 1 << 17  # up to which other ways to code are tried on all rows
+_CELLS_TO_TRY = 1 << 15  # up to which other ways to code are tried on all rows
 
 
 class ChunkCoder:
@@ -134,7 +134,8 @@ class ChunkCoder:
             if self._is_network:
                 n_few = max(_ROWS_TO_CHOOSE_BY, _CELLS_TO_TRY // len(columns))
                 few = [column[:n_few] for column in columns]
-                ways = [partial(self._as_table, few, bounds), partial(self._as_network, few)]
+                effort = self.effort if len(columns[0]) <= n_few else "default"
+                ways = [partial(self._as_table, few, bounds, effort), partial(self._as_network, few)]
                 table, network = in_order(lambda way: way(), ways, n_jobs)
                 self._is_network = len(network) < len(table)
                 data = min(table, network, key=len) if len(columns[0]) <= n_few else None
@@ -157,10 +158,11 @@ class ChunkCoder:
             self._choose([columns])
         return self._finish(OpenChunk(columns, self._groups, self.target, self._limits))
 
-    def _as_table(self, columns: list[np.ndarray], bounds: np.ndarray) -> bytes:
-        """By the coder of tables. Columns without a grid, and those that do not come back as they should, are kept as
-        they are; and all of them, if that is shorter.
+    def _as_table(self, columns: list[np.ndarray], bounds: np.ndarray, effort: str | None = None) -> bytes:
+        """By the coder of tables, with the effort that was asked for or another. Columns without a grid, and those that
+        do not come back as they should, are kept as they are; and all of them, if that is shorter.
         """
+        effort = effort or self.effort
         taken = [
             TableColumn.of(np.ascontiguousarray(column), 0.0 if column.dtype.kind == "b" else float(bound))
             for column, bound in zip(columns, bounds, strict=True)
@@ -171,7 +173,7 @@ class ChunkCoder:
             tabled = np.flatnonzero(~(empty | verbatim))
             data, kept = b"", list[bool]()
             if len(tabled):
-                data, kept = _shortest([taken[place] for place in tabled], self.effort)
+                data, kept = _shortest([taken[place] for place in tabled], effort)
             if all(kept):
                 break
             verbatim[tabled[~np.array(kept)]] = True
@@ -179,7 +181,7 @@ class ChunkCoder:
         found = Payload(empty, verbatim, ~(empty | verbatim), table_data=data)
         found.verbatim_data = pack([plain[place] for place in np.flatnonzero(verbatim)]) if verbatim.any() else b""
         coded = found.to_bytes()
-        if may_repeat(plain, len(coded), self.effort) and not empty.all():
+        if may_repeat(plain, len(coded), effort) and not empty.all():
             packed = Payload(empty, ~empty, np.zeros(len(taken), bool))
             packed.verbatim_data = pack([column for column, nothing in zip(plain, empty, strict=True) if not nothing])
             coded = min(coded, packed.to_bytes(), key=len)

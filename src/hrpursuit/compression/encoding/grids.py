@@ -10,11 +10,15 @@ from hrpursuit.compression.chunks.grids import (
     FACTOR,
     FLOAT,
     LEAST_EXPONENT,
+    MANTISSA,
     MOST_STEP,
     POWERS,
+    SHORT,
     VALUES,
     Grid,
+    floats_at,
     leading_parts,
+    places_of_floats,
 )
 from hrpursuit.compression.chunks.lists import decimal_parts
 from hrpursuit.compression.chunks.numbers import can_be_packed
@@ -33,6 +37,7 @@ _STEPS_PER_DEVIATION = 32  # of the leading part of floats
 _MOST_MULTIPLES = 1 << 24  # of the step of a lattice that are looked for
 _NEXT_TO = 64  # units of the last place that a value may be off its decimals, in a list
 _CLEARLY = 0.9  # share of the bits, below which the longer of two ways need not be tried
+_MOST_SIGNIFICANT = 16  # bits of a mantissa that is short
 _FEW_VALUES = 0.85  # a list of values has at most this share of them
 
 
@@ -74,10 +79,27 @@ def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Found]:
         found = _in_steps(found)
     simple = [found] if found is not None and _is_within_limit(found.numbers) else []
     lists = _listed(values, found)
-    if simple or lists:
-        return [*simple, *lists]
+    short = _of_short_floats(values) if found is None or found.grid.kind != DECIMALS else []
+    if simple or lists or short:
+        return [*simple, *(lists + short if simple else short + lists)]
     leading = _of_floats(values)
     return [leading] if leading is not None else []
+
+
+def _of_short_floats(values: np.ndarray) -> list[Found]:
+    """Floats with few significant bits, as those of half precision: from one to the next, without the last bits."""
+    mantissa = MANTISSA[values.dtype.itemsize]
+    together = int(np.bitwise_or.reduce(values.view(f"u{values.dtype.itemsize}")))
+    n_zero = min((together & -together).bit_length() - 1, mantissa) if together else mantissa
+    if mantissa - n_zero > _MOST_SIGNIFICANT:
+        return []
+    numbers = places_of_floats(values) >> n_zero
+    if int(numbers.max()) - int(numbers.min()) >= LIMIT // 2:
+        return []
+    grid = Grid(SHORT, decimals=n_zero)
+    if not np.array_equal(np.signbit(floats_at(numbers << n_zero, values.dtype)), np.signbit(values)):
+        return []  # a negative zero
+    return [Found(grid, numbers, np.ones(len(values), bool))]
 
 
 def _is_within_limit(numbers: np.ndarray) -> bool:

@@ -36,8 +36,13 @@ _LESS_IN_SEASON = 0.7  # mean change over a season, relative to that over its ha
 #: Noise of more numbers than this is cut to its leading bits; less of it where values seldom repeat, since the low bits
 #: of a value that does would be known.
 _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
+_FEW_CHANGES = 0.05  # different ones, relative to the rows, where changes come again, low bits and all
 _SELDOM = 0.01  # share of values like the one before
-_TRIAL_CELLS = {"default": 1 << 13, "best": 1 << 16}  # that a choice is tried on
+#: Cells that a choice is tried on: a share of all, but not fewer or more than these.
+_TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 1 << 13), "best": (2 / 5, 1 << 14, 1 << 15)}
+#: One cell in so many is tried first; what is longer there by this factor is not tried on the others.
+_GLANCE, _HOPELESS = 8, 1.03
+_FEWEST_AT_A_GLANCE = 256  # rows
 _FEWEST_TRIED = 64  # rows
 #: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
 _NEIGHBOURS = {"default": (4,), "best": (3, 8)}
@@ -51,7 +56,8 @@ _LATE = 1 / 4  # of the rows of a trial that do not count
 _ALIKE = 0.02  # correlation of changes, below which neighbours are not tried
 _NOISE_SCALE = 20  # code of a mean change, from which on long filters may pay
 _NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that they are tried on: they take long to learn
-_CHANGE_BITS = 16  # that a column with settings of its own has to save
+_CHANGE_BITS = 2  # that a column with settings of its own has to save
+_CONSTANT_BITS = 16  # of a drift or a constant
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
@@ -86,7 +92,9 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
                 chosen = _settings_of(column, 1, whole[:, j], effort)
                 settings = replace(settings, columns=(*settings.columns[:j], chosen, *settings.columns[j + 1 :]))
         return _centred_by_size(columns, settings, whole), whole
-    trial = _Trial(coded, max(_FEWEST_TRIED, _TRIAL_CELLS[effort] // n), _CLOSE[effort])
+    share, fewest, most = _TRIAL_CELLS[effort]
+    n_tried = int(min(max(share * whole.size, fewest), most)) // n
+    trial = _Trial(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort])
     settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
@@ -99,12 +107,20 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
 def _try_centres(
     settings: TableSettings, centres: tuple[int, ...], whole: np.ndarray, trial: "_Trial"
 ) -> tuple[TableSettings, np.ndarray]:
-    """For each column the shortest of its centre and these, and the bits of each."""
+    """For each column the shortest of its centre and these, and the bits of each; one centre for all columns where that
+    is shorter, since columns also learn from each other.
+    """
     costs = trial.costs(settings, whole)
+    alike = [(settings, costs)]
     for centre in centres:
         tried = _centred(settings, centre, whole, trial)
-        settings, costs = _better(settings, costs, tried, trial.costs(tried, whole), trial.close)
-    return settings, costs
+        if trial.is_hopeless(settings, tried, whole, np.ones(whole.shape[1], bool)):
+            continue
+        alike.append((tried, trial.costs(tried, whole)))
+        settings, costs = _better(settings, costs, *alike[-1], trial)
+    if settings not in [one[0] for one in alike]:
+        alike.append((settings, trial.costs(settings, whole)))
+    return min(alike, key=lambda one: one[1].sum() + (256 * _CONSTANT_BITS * trial.share) * _n_constants(one[0]))
 
 
 def _try_features(
@@ -125,6 +141,8 @@ def _try_features(
     for change in changes:
         tried = replace(settings, **change)
         if n * n_features_of(tried.order, tried.season, tried.n_neighbours) ** 2 > MOST_STATE:
+            continue
+        if trial.is_hopeless(settings, tried, whole):
             continue
         costs = trial.costs(settings, whole) if costs is None else costs
         sent = 256 * 8 * sum(len(column.neighbours) for column in change.get("columns", ()))
@@ -168,13 +186,14 @@ def _settings_of(column: TableColumn, way: int, numbers: np.ndarray, effort: str
     repeats = float(np.mean(np.diff(inside) == 0)) if len(inside) > 1 else 1.0
     wide = _WIDE_NOISE[effort] if repeats < _SELDOM else _WIDE
     width = int(np.floor(np.log2(max(noise / wide, 1.0)))) if grid.kind not in (FLOAT, VALUES) else 0
-    width = min(width, MOST_WIDTH)
+    recurs = len(np.unique(np.diff(inside))) < _FEW_CHANGES * len(inside)
+    width = 0 if recurs else min(width, MOST_WIDTH)
     reach = max(-int(inside.min()), int(inside.max()))
     while (reach >> width) >= LIMIT // 2:
         width += 1
     changes = np.abs(np.diff(inside.astype(np.float64))) / 2.0**width
     scale = code_of_scale(max(float(changes.mean()) if len(changes) else 0.0, 0.3))
-    return ColumnSettings(grid, width, scale)
+    return ColumnSettings(grid, width, scale, recurs=recurs)
 
 
 class _Trial:
@@ -189,6 +208,9 @@ class _Trial:
         self.late = 0 if self.n_rows == len(coded) else int(self.n_rows * late)
         self.close = 0.0 if self.n_rows == len(coded) else close
         self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
+        few = self.n_rows // _GLANCE
+        self._glance = _Trial(coded, few) if few >= _FEWEST_AT_A_GLANCE else None
+        self._seen: tuple[TableSettings, np.ndarray, np.ndarray] | None = None  # at a glance
 
     def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
         """Bits of each column in 1/256."""
@@ -197,6 +219,21 @@ class _Trial:
         return run_numbers(
             new_coder(), nothing, False, settings, as_integers(numbers), as_integers(self.coded), self.late
         )
+
+    def is_hopeless(
+        self, settings: TableSettings, tried: TableSettings, whole: np.ndarray, of: np.ndarray | None = None
+    ) -> bool:
+        """Whether on a few rows the sum of all columns, or each of these, is clearly longer than with the settings so
+        far.
+        """
+        if self._glance is None:
+            return False
+        if self._seen is None or self._seen[0] is not settings or self._seen[1] is not whole:
+            self._seen = settings, whole, self._glance.costs(settings, whole)
+        before, after = self._seen[2], self._glance.costs(tried, whole)
+        if of is None:
+            return bool(after.sum() > _HOPELESS * before.sum())
+        return bool(np.all(after[of] > _HOPELESS * before[of]))
 
 
 def _widths(settings: TableSettings) -> np.ndarray:
@@ -237,11 +274,17 @@ def _centred(settings: TableSettings, centre: int, whole: np.ndarray, trial: _Tr
     return replace(settings, columns=tuple(columns))
 
 
+def _n_constants(settings: TableSettings) -> int:
+    return sum(column.centre in (DRIFTING, CONSTANT) for column in settings.columns)
+
+
 def _better(
-    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, close: float
+    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, trial: _Trial
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the settings that are shorter."""
-    is_better = tried_costs + _CHANGE_BITS * 256 < (1 - close) * costs
+    constants = [column.centre in (DRIFTING, CONSTANT) for column in tried.columns]
+    sent = 256 * trial.share * np.where(constants, _CHANGE_BITS + _CONSTANT_BITS, _CHANGE_BITS)
+    is_better = tried_costs + sent < (1 - trial.close) * costs
     columns = tuple(b if better else a for a, b, better in zip(settings.columns, tried.columns, is_better, strict=True))
     return replace(settings, columns=columns), np.where(is_better, tried_costs, costs)
 
@@ -260,11 +303,13 @@ def _try_way(
     best, best_costs = replace(settings, columns=tuple(plain)), None
     for centre in (LAST, PREDICTED) if effort == "default" else (PREDICTED, LAST, CONSTANT):
         tried = _centred(best, centre, other, trial)
+        if best_costs is not None and trial.is_hopeless(best, tried, other, has_way):
+            continue
         found = trial.costs(tried, other)
         if best_costs is None:
             best, best_costs = tried, found
         else:
-            best, best_costs = _better(best, best_costs, tried, found, trial.close)
+            best, best_costs = _better(best, best_costs, tried, found, trial)
     assert best_costs is not None
     sent = np.array([_grid_bits(column, way, effort) for column in columns]) * 256 * trial.share
     use = has_way & (best_costs + sent < (1 - 4 * trial.close) * costs)

@@ -41,25 +41,30 @@ from hrpursuit.compression.kernels.table_state import (
     DRIFT,
     DRIFT_MEMORY,
     DRIFTING,
+    LEAST,
     LEVEL,
     LIMIT,
     LINE,
     MEAN,
     MEAN_MEMORY,
     MIXER,
+    MOST,
     N_BUCKETS,
     N_CONTEXTS,
     N_NEAR,
     N_STEPS,
     OWN_MIXERS,
     PREDICTED,
+    RECURS,
     REPEATS,
     RUN,
     SHARE,
     SHARPNESS,
     SIZE,
+    SPAN,
     TRUST,
     VALUE,
+    VISITS,
 )
 from hrpursuit.compression.kernels.vectors import mixed_sum, move_weights
 
@@ -67,7 +72,7 @@ _COUNT_LIMIT = 250  # bits that a chance remembers, at most
 _SLOW = 50  # values that the slow error of a prediction remembers
 _LARGEST_ERROR = 1 << 42  # in 1/4096
 _REACH = 1 << 33  # from a threshold to an expert's centre, in 1/256
-_STEP_RATE, _FIRST_RATE = 98, 1311  # of mixers in 1/65536: at last, and more of it in the first rows
+_STEP_RATE, _FIRST_RATE = 98, 1311  # of mixers in 1/65536: at last, and more of it for the first bits of a node
 _SELDOM = 256  # share of values like the one before, in 1/65536, below which large levels come without asking for it
 # What the next bit says, in this order. ZERO: the level is zero, or where levels are large the value is the last one.
 # SIGN. NEAR: the magnitude ends in this bucket. FIRST: it ends in the bucket that is expected, or before. UP: it ends
@@ -107,12 +112,12 @@ def _ask_for_sign(inputs, experts, nought):
 
 
 @inlined
-def _narrow_down(experts, sign, low):
-    """Nothing is known of the magnitude but that it is at least this one."""
+def _narrow_down(experts, sign, low, high):
+    """The magnitude is known to be at least `low`, and below `high` where that is not 0."""
     for e in range(experts.shape[1]):
         c = -experts[AT, e] if sign else experts[AT, e]
         experts[BEYOND_LOW, e] = _below(c + 128 - (low << 8), experts[SHARPNESS, e])
-        experts[BEYOND_HIGH, e] = 0
+        experts[BEYOND_HIGH, e] = _below(c + 128 - (high << 8), experts[SHARPNESS, e]) if high > 0 else 0
 
 
 @inlined
@@ -143,8 +148,7 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
         if decoding and has_run_out(coder, buffer):
             return
         n_changed, n_seen, activity = 0, 0, 0
-        rate = _STEP_RATE + quotient(_FIRST_RATE * 32, 32 + t)
-        phase = t % season if season > 0 else 0
+        phase = t % season if season > 0 else -1
         for k in range(n):
             last = X[at(t - 1), k] if t > 0 else 0
             if not seen[t, k]:
@@ -170,11 +174,12 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
             middle = predictions[len(predictions) - 1]
             centre = last
             if column[CENTRE] == PREDICTED:
-                centre = min(max(last + ((middle + 128) >> 8), -LIMIT), LIMIT)
+                centre = last + ((middle + 128) >> 8)
             elif column[CENTRE] == DRIFTING:
                 centre = last + column[CENTRE_CONSTANT]
             elif column[CENTRE] == CONSTANT:
                 centre = column[CENTRE_CONSTANT]
+            centre = min(max(centre, column[LEAST]), column[MOST])
             away = (last - centre) << 8
             part = min(max((away + middle + 16) >> 5, -24), 24)
             row = quotient(activity, max(n_seen, 1))
@@ -214,11 +219,13 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                 else:
                     if kind == _INSIDE:
                         split = low + ((high - low) >> 1)
-                        node = 4 + N_NEAR + 2 * N_STEPS + 4 * depth + min(bucket >> 2, 3)
+                        node = 4 + N_NEAR + 2 * N_STEPS + 4 * min(depth, 1) + min(bucket >> 2, 3)
                         refinement = 48 + min(bucket, 15)
                         place = depth
                         if depth == 1 and low > BUCKET_END[at(bucket - 1)]:
                             place = 2
+                        elif depth > 1:
+                            place = min(depth + 1, LINE - 1)
                         bit = 1 if magnitude >= split else 0
                     else:
                         split = BUCKET_END[at(bucket)]
@@ -264,6 +271,9 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                 nearest = bin_ if share < 64 else bin_ + 1
                 found[at(nearest)] += (((bit << 16) - bit - found[at(nearest)]) * 1311) >> 16
                 error = ((bit << 16) - chance) * 131
+                visits = column[at(VISITS + node)]
+                column[at(VISITS + node)] = visits + 1
+                rate = _STEP_RATE + quotient(_FIRST_RATE * 32, 32 + visits)
                 column[MIXER] += (error * of_a) >> 24
                 column[MIXER + 1] += (error * of_b) >> 24
                 column[MIXER + 2] += (error * of_c) >> 24
@@ -276,18 +286,18 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                     chance += (((bit << 16) - bit - chance) * RATE[at(count)]) >> 16
                     chances[c, at(lines[c, 1]), at(place)] = (chance << 8) + min(count + 1, _COUNT_LIMIT)
                 # go on
-                if kind == _ZERO:
+                has_sign = kind == _SIGN
+                if has_sign:
+                    sign = bit
+                elif kind == _ZERO:
                     if bit:
                         magnitude, sign = abs(spot), 1 if spot < 0 else 0
                         break
                     kind = _SIGN
-                elif kind == _SIGN:
-                    sign = bit
-                    kind = _NEAR
-                    if expected > 0:
-                        kind, bucket = _FIRST, expected
-                        low = sign
-                    _narrow_down(experts, sign, low)
+                    if expected == 0:  # at its ends a column can only go back
+                        has_sign = centre <= column[LEAST] or centre >= column[MOST]
+                        if has_sign:
+                            sign = 0 if centre <= column[LEAST] else 1
                 else:
                     is_upper = bit if kind >= _DOWN else 1 - bit
                     if is_upper:
@@ -312,28 +322,40 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                         bucket += 1
                     else:
                         kind = _INSIDE
-                    if kind in (_NEAR, _UP) and bucket == N_BUCKETS - 1:
-                        high, kind = BUCKET_END[at(bucket)], _INSIDE
-                    if kind == _DOWN and bucket < 0:
-                        kind, bucket = _INSIDE, 0
-                    if kind == _INSIDE:
-                        if high - low == 1:
-                            magnitude = low
-                            break
-                        if depth == 0:
-                            open_lines(lines, chances, 0, n_contexts, bucket + 1)
-                        if depth == 2:
-                            n_bits = 0
-                            while (1 << n_bits) < high - low:
-                                n_bits += 1
-                            if count_from >= 0:
-                                if t >= count_from:
-                                    column[BITS] += n_bits << 8
-                            else:
-                                magnitude = low + code_plain_bits(coder, buffer, decoding, magnitude - low, n_bits)
-                            break
+                if has_sign:
+                    kind = _NEAR
+                    if expected > 0:
+                        kind, bucket = _FIRST, expected
+                        low = sign
+                    elif column[MOST] < LIMIT:
+                        high = max(centre - column[LEAST] if sign else column[MOST] - centre, 1) + 1
+                    _narrow_down(experts, sign, low, high)
+                if kind == _NEAR and 0 < high <= BUCKET_END[at(bucket)]:
+                    kind = _INSIDE
+                if kind in (_NEAR, _UP) and bucket == N_BUCKETS - 1:
+                    high, kind = BUCKET_END[at(bucket)], _INSIDE
+                if kind == _DOWN and bucket < 0:
+                    kind, bucket = _INSIDE, 0
+                if kind == _INSIDE:
+                    if high - low == 1:
+                        magnitude = low
+                        break
+                    if depth == 0:
+                        open_lines(lines, chances, 0, n_contexts, bucket + 1)
+                    if depth > 1 and column[RECURS]:
+                        open_lines(lines, chances, 0, n_contexts, (low * 0x9E3779B1) >> 16)
+                    elif depth == 2:
+                        n_bits = 0
+                        while (1 << n_bits) < high - low:
+                            n_bits += 1
+                        if count_from >= 0:
+                            if t >= count_from:
+                                column[BITS] += n_bits << 8
+                        else:
+                            magnitude = low + code_plain_bits(coder, buffer, decoding, magnitude - low, n_bits)
+                        break
             level = -magnitude if sign else magnitude
-            value = min(max(centre + level, -LIMIT), LIMIT)
+            value = min(max(centre + level, column[LEAST]), column[MOST])
             X[t, k] = value
             change = value - last
             _learn_errors(column, errors, predictions, change)
@@ -376,6 +398,7 @@ def _learn_value(column, value, change, level, middle):
         column[CHANGE + 2] = column[CHANGE + 1]
         column[CHANGE + 1] = column[CHANGE]
         column[CHANGE] = change
+        column[SPAN] = column[RUN]
         column[RUN] = 0
         column[REPEATS] -= column[REPEATS] >> 6
     else:

@@ -21,6 +21,7 @@ from hrpursuit.compression.kernels.table_state import (
     SCALE,
     SHARPNESS,
     SIZE,
+    SPAN,
     VALUE,
 )
 from hrpursuit.compression.kernels.vectors import weighted
@@ -52,6 +53,19 @@ def _size_class(magnitude):
     if length < 2:
         return length
     return min(2 * length + ((magnitude >> (length + 1)) & 1) - 2, 47)
+
+
+@inlined
+def _run_class(n_rows, per_octave):
+    """Class of a number of rows, two or four per octave."""
+    length, rest = 0, n_rows
+    while rest > 0:
+        rest >>= 1
+        length += 1
+    n_bits = per_octave >> 1  # below the highest
+    if length <= n_bits:
+        return n_rows
+    return per_octave * (length - n_bits) + ((n_rows >> (length - 1 - n_bits)) & (per_octave - 1))
 
 
 @inlined
@@ -129,7 +143,10 @@ def set_lines(lines, chances, column, k, left, left2, phase, n_changed, n_seen, 
             unchanged = n_seen if n_changed == 0 else 0
             lines[6, 0] = _hash(_hash(own, 7000 + _level_class(left)), _level_class(left2) * 16 + min(abs(last), 3))
             lines[7, 0] = _hash(_hash(own, 8000 + min(n_changed, 3)), unchanged * 4 + min(column[RUN], 3))
-            lines[8, 0] = _hash(_hash(own, 10000 + phase), min(abs(last), 2))
+            if phase >= 0:
+                lines[8, 0] = _hash(_hash(own, 10000 + phase), min(abs(last), 2))
+            else:  # slow columns change after intervals that are alike, as in other columns
+                lines[8, 0] = _hash(15000 + _run_class(column[RUN], 4), _run_class(column[SPAN], 2))
     open_lines(lines, chances, 3, n_asked, 0)
     return n_asked
 

@@ -45,7 +45,11 @@ PLACE = 21  # in the past of the long filter, of the last value
 POWER = 22  # sum of the squares of this past
 FILTERED = 23  # prediction of the long filter
 BITS = 24  # that the column takes, in 1/256, where the encoder asks
-_N_FIELDS = 25
+SPAN = 25  # rows without a change before the last change
+LEAST, MOST = 26, 27  # values that the column may have
+RECURS = 28  # 1 where all bits of a level are learned, since levels come again
+VISITS = 29  # bits of each node, so far
+_N_FIELDS = VISITS + N_NODES
 
 # Rows of `TableState.experts`: where the distribution of each expert lies from the centre of the value, in 1/256, and
 # 2^32 over its width; then its share beyond the least magnitude, beyond the largest, and beyond the one between them.
@@ -99,6 +103,8 @@ def new_table(
     scales: np.ndarray,
     centres: np.ndarray,
     constants: np.ndarray,
+    ends: np.ndarray,
+    recurs: np.ndarray,
     n_cells: int,
     order: int,
     season: int,
@@ -107,7 +113,8 @@ def new_table(
     in_haste: bool = False,
 ) -> TableState:
     """Nothing coded yet; `scales` is the typical change of each column in 1/16, at least 4, `centres` what its centre
-    is, and `constants` the drift or the constant. In haste there are fewer experts and contexts.
+    is, `constants` the drift or the constant, and `ends` (columns x 2) the least and the largest number, LIMIT where
+    it is not known, `recurs` whether levels come again. In haste there are fewer experts and contexts.
     """
     n = len(scales)
     n_features = n_features_of(order, season, n_neighbours)
@@ -126,7 +133,7 @@ def new_table(
     refined = np.array([[SQUASH[min(128 * j, 4095)] for j in range(_APM_BINS)]], dtype=np.int64)
     n_own = min(n, OWN_MIXERS)
     return TableState(
-        columns=as_integers(_columns(scales, centres, constants)),
+        columns=as_integers(_columns(scales, centres, constants, ends, recurs)),
         errors=as_integers(np.broadcast_to(np.reshape(scales, (n, 1, 1)) << 8, (n, 2, n_predictions + 1))),
         regression=new_regression(n, n_features),
         taps=integers((n, n_taps)),
@@ -142,11 +149,15 @@ def new_table(
     )
 
 
-def _columns(scales: np.ndarray, centres: np.ndarray, constants: np.ndarray) -> np.ndarray:
+def _columns(
+    scales: np.ndarray, centres: np.ndarray, constants: np.ndarray, ends: np.ndarray, recurs: np.ndarray
+) -> np.ndarray:
     columns = np.zeros((len(scales), _N_FIELDS), np.int64)
     lengths = np.array([int(scale).bit_length() for scale in scales], dtype=np.int64)
     columns[:, MIXER : MIXER + 3] = 21845
     columns[:, CENTRE], columns[:, CENTRE_CONSTANT], columns[:, SCALE] = centres, constants, scales
     columns[:, MANTISSA] = [(1 << (int(e) + 15)) // int(scale) for e, scale in zip(lengths, scales, strict=True)]
     columns[:, SHIFT] = lengths - 1
+    columns[:, LEAST : MOST + 1] = ends
+    columns[:, RECURS] = recurs
     return columns
