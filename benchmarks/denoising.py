@@ -150,11 +150,11 @@ def judged(records):
         if not part.empty:
             print(f"\n{what}: photographs {part.image.nunique()}, draws of the noise {part.draw.nunique()}")
             show(part)
-    third, half = f"{BEST_SHARE:.2f}", f"{FAST_SHARE:.2f}"
+    share, half = f"{BEST_SHARE:.2f}", f"{FAST_SHARE:.2f}"
     aims = [
-        (f"best against BM3D: {MARGIN} dB more at every σ, {third} of its CPU time, SSIM no lower on average",
+        (f"best against BM3D: {MARGIN} dB more at every σ, {share} of its CPU time, SSIM no lower on average",
          lambda: None if grey.empty else against(grey, BEST, BM3D, MARGIN, BEST_SHARE, with_ssim=True)),
-        (f"best against BM3D in colour: as good at every σ, {third} of its CPU time",
+        (f"best against BM3D in colour: as good at every σ, {share} of its CPU time",
          lambda: None if colour.empty else against(colour, BEST, BM3D, 0, BEST_SHARE, with_ssim=False)),
         (f"fast against K-SVD with 256 atoms: as good at every σ, {half} of its CPU time",
          lambda: None if grey.empty else against(grey, FAST, KSVD, 0, FAST_SHARE, with_ssim=False)),

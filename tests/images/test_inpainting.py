@@ -5,7 +5,8 @@ from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
 
 from hrpursuit.images import inpaint
 from hrpursuit.images.filling import Filler
-from hrpursuit.images.masked_groups import add_fills, similar_patches
+from hrpursuit.images.masked_groups import add_fills
+from hrpursuit.images.matching import nearest
 
 
 def picture(height=72, width=80):
@@ -189,8 +190,7 @@ def test_similar_patches_are_the_nearest_in_the_window():
     rng = np.random.default_rng(0)
     features = rng.standard_normal((3, 12, 14)).astype(np.float32)
     corners = np.array([0, 5 * 14 + 6, 12 * 14 - 1])
-    groups = np.empty((3, 6), np.int32)
-    similar_patches(features, corners, 4, groups)
+    groups = nearest(features, corners, 6, 4, np.float32(0), np.zeros((9, 9), np.float32))
     y, x = np.divmod(np.arange(12 * 14), 14)
     for corner, group in zip(corners, groups, strict=True):
         distance = np.square(features.reshape(3, -1) - features.reshape(3, -1)[:, [corner]]).sum(axis=0)

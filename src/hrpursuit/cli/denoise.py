@@ -45,7 +45,7 @@ def _finite(context: click.Context, option: click.Parameter, value: float | None
               help="Standard deviation of the noise in levels of the file: of 255 with 8 bits, of 65535 with 16, in "
                    "float files in their own unit. Estimated for each image by default, and printed.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["best", "fast", "paper"]), default="best", show_default=True,
-              help="best: groups of similar patches; fast: without groups; paper: as the paper has it.")  # fmt: skip
+              help="best: groups of patches, in many steps; fast: in two; paper: as the paper has it.")  # fmt: skip
 @click.option("--patch-size", type=click.IntRange(SMALLEST_PATCH, LARGEST_PATCH), default=8, show_default=True,
               help="Pixels a side.")  # fmt: skip
 @click.option("--noise", type=click.Choice(list(KINDS)), default="gaussian", show_default=True,

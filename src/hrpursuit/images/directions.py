@@ -13,7 +13,7 @@ def directions_of_patches(plane: Plane, size: int, n_directions: int, flat: floa
     patch differ by less than `flat`. The direction of class c is c / n_directions of a half turn from the negative
     y axis.
     """
-    dy, dx = np.gradient(plane)
+    dy, dx = (np.asarray(slope, np.float32) for slope in np.gradient(plane))
     xx, xy, yy = (means_of_patches(product, size) for product in (dx * dx, dx * dy, dy * dy))
     turns = 0.5 * np.arctan2(2 * xy, xx - yy) / np.pi + 0.5
     classes = np.floor(turns * n_directions + 0.5).astype(np.intp) % n_directions
