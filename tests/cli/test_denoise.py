@@ -102,7 +102,8 @@ class TestResult:
 
     def test_noise_that_is_estimated_and_pages_that_belong_together(self, folder, capsys):
         frames = np.stack([COLOUR[..., 0]] * 3) / 4.0
-        tifffile.imwrite("x.tif", (2 * np.random.default_rng(0).poisson(frames)).astype(np.uint16))
+        counts = (2 * np.random.default_rng(0).poisson(frames)).astype(np.uint16)
+        tifffile.imwrite("x.tif", counts, photometric="minisblack")
         options = ["--noise", "poisson-gaussian", "--planes", "--mode", "fast"]
         assert command("x.tif", "-o", "y.tif", *options) == 0
         expected, noise = denoise(
