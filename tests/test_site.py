@@ -47,7 +47,7 @@ SEARCHES = {
     "large image memory": "explanation/denoiser",
     "scratches": "tutorials/images",
     "large holes": "explanation/limits",
-    "JPEG camera noise": "explanation/limits",
+    "JPEG noise correlated": "tutorials/images",
     "photon counts": "tutorials/images",
     "BM3D networks": "explanation/limits",
 }

@@ -11,7 +11,7 @@ import tifffile
 from numpy.testing import assert_allclose, assert_array_equal
 from PIL import Image, ImageCms, ImageOps, PngImagePlugin, TiffImagePlugin
 
-from hrpursuit.cli.image_formats.picture import EXIF_MARK, orientation, upright
+from hrpursuit.cli.image_formats.picture import EXIF_MARK, Picture, orientation, upright
 from hrpursuit.cli.images import read_image, write_image
 
 PROFILE = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
@@ -291,7 +291,7 @@ GOOD["TIFF"] = saved(Image.fromarray(some((64, 64))), "TIFF")
 @pytest.mark.parametrize(
     ("data", "why"),
     [
-        (b"", "is empty; expected a PNG, JPEG or TIFF file"),
+        (b"", "is empty; expected a PNG, JPEG, TIFF, PGM, PPM, BMP or WebP file"),
         (b"hello, world", "is no image of these kinds"),
         (GOOD["PNG"][:5000], "is cut: it ends after 5,000 bytes"),
         (GOOD["PNG"][:12], "is cut"),
@@ -333,7 +333,8 @@ def test_pages_that_are_not_alike(tmp_path):
         (some((20, 31), "uint16"), "y.jpg", r"JPEG cannot hold 16-bit grey images; .* ends in \.png or \.tif"),
         (some((20, 31), "float32"), "y.png", r"PNG cannot hold 32-bit float grey images; .* ends in \.tif"),
         (some((3, 20, 31), "uint8"), "y.png", "PNG holds one image, and there are 3 pages"),
-        (some((20, 31), "uint8"), "y.bmp", r"ends in \.png, \.jpg, \.jpeg, \.tif or \.tiff; got '\.bmp'"),
+        (some((20, 31), "uint8"), "y.gif", r"\.bmp, \.webp, \.tif or \.tiff; got '\.gif'"),
+        (some((20, 31), "uint16"), "y.bmp", r"BMP cannot hold 16-bit grey images; .* ends in \.png or \.tif"),
     ],
 )
 def test_what_a_format_cannot_hold(tmp_path, samples, name, why):
@@ -341,3 +342,38 @@ def test_what_a_format_cannot_hold(tmp_path, samples, name, why):
     with pytest.raises(ValueError, match=why):
         again(tmp_path / "x.tif", tmp_path / name)
     assert [path.name for path in tmp_path.iterdir()] == ["x.tif"]
+
+
+@pytest.mark.parametrize("colour", [False, True])
+@pytest.mark.parametrize("largest", [100, 255, 4095, 65535])
+def test_netpbm_binary_and_text(tmp_path, colour, largest):
+    shape = (4, 5, 3) if colour else (4, 5)
+    values = np.random.default_rng(largest).integers(0, largest + 1, shape)
+    header = f"{{}} # made by hand\n5 4\n# another remark\n{largest}\n"
+    binary = header.format("P6" if colour else "P5").encode()
+    binary += values.astype(np.uint8 if largest < 256 else ">u2").tobytes()
+    text = header.format("P3" if colour else "P2") + " ".join(map(str, values.ravel()))
+    for data in (binary, text.encode()):
+        (tmp_path / "x.pgm").write_bytes(data)
+        found = read_image(tmp_path / "x.pgm")
+        assert_array_equal(found.pixels[0], values)
+        assert found.has_colour == colour
+        write_image(tmp_path / "y.ppm", found)
+        assert_array_equal(read_image(tmp_path / "y.ppm").pixels, found.pixels)
+        if data is binary:
+            (tmp_path / "x.pgm").write_bytes(data[:-1])
+            with pytest.raises(ValueError, match="is cut"):
+                read_image(tmp_path / "x.pgm")
+
+
+@pytest.mark.parametrize("suffix", ["bmp", "webp"])
+def test_bmp_and_webp_return_what_was_written(tmp_path, suffix):
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 7, 3)).astype(np.uint8)
+    write_image(tmp_path / f"x.{suffix}", Picture("PNG", pixels[None]))
+    assert_array_equal(read_image(tmp_path / f"x.{suffix}").pixels[0], pixels)
+    if suffix == "webp":
+        alpha = pixels[None, ..., 0]
+        write_image(tmp_path / "y.webp", Picture("PNG", pixels[None], alpha))
+        found = read_image(tmp_path / "y.webp")
+        assert_array_equal(found.pixels[0], pixels)
+        assert_array_equal(found.alpha, alpha)

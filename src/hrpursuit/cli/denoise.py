@@ -21,7 +21,7 @@ from hrpursuit.cli.images import check_fits, check_image_output, read_image, wri
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import EXIT_SOME_FAILED, check_picture, json_option, print_json
 from hrpursuit.images import denoise as denoise_image
-from hrpursuit.images import estimate_sigma
+from hrpursuit.images.assumed import KINDS, Noise
 from hrpursuit.images.stack import LARGEST_PATCH, SMALLEST_PATCH
 from hrpursuit.plots import plot_denoised, save_figure
 from hrpursuit.progress import Bars
@@ -48,10 +48,17 @@ def _finite(context: click.Context, option: click.Parameter, value: float | None
               help="best: groups of patches, in many steps; fast: in three; paper: as the paper has it.")  # fmt: skip
 @click.option("--patch-size", type=click.IntRange(SMALLEST_PATCH, LARGEST_PATCH), default=8, show_default=True,
               help="Pixels a side.")  # fmt: skip
-@click.option("--noise", type=click.Choice(["gaussian", "poisson"]), default="gaussian", show_default=True,
-              help="poisson: of counted photons; --sigma is then the noise of the readout, 0 by default.")  # fmt: skip
+@click.option("--noise", type=click.Choice(list(KINDS)), default="gaussian", show_default=True,
+              help="correlated: of neighbouring pixels, with a spectrum that is estimated. poisson: of counted "
+                   "photons; --sigma is then the noise of the readout, 0 by default. poisson-gaussian: the same, but "
+                   "both are estimated if they are not given.")  # fmt: skip
 @click.option("--gain", type=click.FloatRange(min=0, min_open=True), callback=_finite,
-              help="Levels a photon, with --noise poisson; 1 by default.")  # fmt: skip
+              help="Levels a photon, with --noise poisson (1 by default) and poisson-gaussian.")  # fmt: skip
+@click.option(
+    "--planes",
+    is_flag=True,
+    help="The pages of a TIFF file are planes of a volume or frames of a film: denoise them together.",
+)
 @click.option("--jobs", type=click.IntRange(min=1),
               help=f"Tiles or pages at a time; by default as many as cores, at most {_MOST_JOBS}.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
@@ -67,24 +74,27 @@ def denoise(
     patch_size: int,
     noise: str,
     gain: float | None,
+    planes: bool,
     jobs: int | None,
     seed: int,
     compare: Path | None,
     as_json: bool,
 ) -> int:
-    """Remove noise from IMAGES: PNG, JPEG or TIFF.
+    """Remove noise from IMAGES: PNG, JPEG, TIFF, PGM, PPM, BMP or WebP.
 
     Grey, RGB, 8 and 16 bits, float TIFF; type and size stay. Alpha, colour profile, orientation and dots an inch are
-    kept, and EXIF, but not in TIFF. Each page of a TIFF file is denoised alone. Several images go into a folder, under
+    kept, and EXIF, but not in TIFF. Each page of a TIFF file is denoised alone, unless
+    --planes says that they belong together. Several images go into a folder, under
     their names: hrpursuit denoise *.png -o clean/
 
     Needs the extra `images`: pip install "hrpursuit[cli,images]".
     """
-    if gain is not None and noise != "poisson":
-        raise click.UsageError("--gain is of --noise poisson.")
+    if gain is not None and not noise.startswith("poisson"):
+        raise click.UsageError("--gain is of --noise poisson and poisson-gaussian.")
     if compare is not None and len(images) > 1:
         raise click.UsageError(f"--compare draws one image; got {len(images)}.")
-    settings: dict[str, Any] = {"mode": mode, "patch_size": patch_size, "noise": noise, "gain": gain or 1.0}
+    settings: dict[str, Any] = {"mode": mode, "patch_size": patch_size, "noise": noise, "gain": gain}
+    settings["plane_axis"] = 0 if planes else None
     settings |= {"n_jobs": jobs or min(_MOST_JOBS, joblib.cpu_count()), "random_state": seed}
     folder = _folder(images, out)
     with nullcontext() if folder is None else _made(folder):
@@ -176,16 +186,11 @@ def _denoise_file(
     noisy = read_image(image)
     check_fits(target, noisy)
     height, width = noisy.pixels.shape[1:3]
-    size = settings["patch_size"]
-    if min(height, width) < size:
-        raise ValueError(
-            f"{image}: {width} x {height} pixels are less than a patch, {size} x {size}; --patch-size makes it smaller."
-        )
     _compile_kernels(settings["mode"])
     start = time.perf_counter()
     with Bars(bars, stop_if_interrupted) as shown, shown.tiles(f"denoise {image.name}") as show:
         try:
-            pixels, sigmas = _denoise_pages(noisy, sigma, settings, show)
+            pixels, found = _denoise_pages(noisy, sigma, settings, show)
         except ValueError as error:
             raise ValueError(f"{image}: {error}") from error
     seconds = time.perf_counter() - start
@@ -197,13 +202,14 @@ def _denoise_file(
         "height": height,
         "n_pages": len(pixels),
         "layers": noisy.layers,
-        "sigma": sigmas,
-        "estimated": sigma is None and settings["noise"] == "gaussian",
+        "sigma": [np.asarray(one.sigma).tolist() for one in found],
+        "estimated": list(found[0].estimated),
+        "assumed": _noise_in_words(found),
         **{name: settings[name] for name in ("mode", "patch_size", "noise")},
         "seconds": seconds,
     }
-    if settings["noise"] == "poisson":
-        report["gain"] = settings["gain"]
+    if found[0].gain is not None:
+        report["gain"] = [one.gain for one in found]
     if compare is not None:
         turn = orientation(noisy.exif)
         first, clean = (upright(one[0], turn) for one in (noisy.pixels, pixels))
@@ -219,42 +225,34 @@ def _compile_kernels(mode: Literal["best", "fast", "paper"]) -> None:
 
 def _denoise_pages(
     picture: Picture, sigma: float | None, settings: dict[str, Any], show: Callable[[int, int], None]
-) -> tuple[NDArray[Any], list[float]]:
-    """Pixels without noise, and how much each page had."""
-    pages, axis = picture.pixels, -1 if picture.has_colour else None
-    if sigma is None and settings["noise"] == "poisson":
-        sigma = 0.0
-    sigmas = [
-        estimate_sigma(page, average_sigmas=True, channel_axis=axis) if sigma is None else sigma for page in pages
-    ]
-    shared = sigmas[0] if len(set(sigmas)) == 1 else None  # None: estimated there once more, page by page
-    return denoise_image(pages, shared, channel_axis=axis, progress=show, **settings), sigmas
+) -> tuple[NDArray[Any], list[Noise]]:
+    """Pages without noise, and what noise each was taken to have."""
+    axis = -1 if picture.has_colour else None
+    pixels, noise = denoise_image(
+        picture.pixels, sigma, channel_axis=axis, return_noise=True, progress=show, **settings
+    )
+    return pixels, noise if isinstance(noise, list) else [noise]
 
 
 def _in_words(report: dict[str, Any]) -> str:
     size = f"{report['width']} x {report['height']}"
     if report["n_pages"] > 1:
         size = f"{report['n_pages']} pages of {size}"
-    text = f"{report['denoised']}: {size}, {report['layers']}; {_noise_in_words(report)}; {report['seconds']:.1f} s"
-    if report["estimated"] and not any(report["sigma"]):
+    noise = f"{report['assumed']}, mode {report['mode']}"
+    text = f"{report['denoised']}: {size}, {report['layers']}; {noise}; {report['seconds']:.1f} s"
+    if "sigma" in report["estimated"] and "gain" not in report and not np.any(report["sigma"]):
         text += "; no noise was found, and nothing changed: --sigma says how much to remove"
     return text
 
 
-def _noise_in_words(report: dict[str, Any]) -> str:
-    low, high = (_in_short(one) for one in (min(report["sigma"]), max(report["sigma"])))
-    sigma = low if low == high else f"{low} to {high}"
-    if report["noise"] == "poisson":
-        return f"Poisson noise, gain {report['gain']:g}, readout {sigma}, mode {report['mode']}"
-    how = "estimated" if report["estimated"] else "given"
-    return f"sigma {sigma} ({how}), mode {report['mode']}"
+def _noise_in_words(found: list[Noise]) -> str:
+    """Of all pages, if they have noise of the same kind and differ in its strength alone."""
+    if len(found) == 1 or found[0].kind != "gaussian":
+        return str(found[0]) + (", first page" if len(found) > 1 else "")
+    return str(replace(found[0], sigma=np.concatenate([np.ravel(one.sigma) for one in found])))
 
 
 def _title(report: dict[str, Any]) -> str:
     page = ", first page" if report["n_pages"] > 1 else ""
     size = f"{report['width']} x {report['height']}, {report['seconds']:.1f} s"
-    return f"{Path(report['image']).name}{page}: {_noise_in_words(report)}; {size}"
-
-
-def _in_short(number: float) -> str:
-    return f"{number:.0f}" if number >= 100 else f"{number:.3g}"
+    return f"{Path(report['image']).name}{page}: {report['assumed']}, mode {report['mode']}; {size}"

@@ -1,4 +1,4 @@
-"""Images as the commands read and write them: PNG, JPEG and TIFF, 8 and 16 bit, and whatever else TIFF holds.
+"""Images as the commands read and write them: PNG, JPEG, TIFF, PGM, PPM, BMP and WebP, and whatever else TIFF holds.
 
 What stands beside the pixels is kept where the new format can: alpha, colour profile, EXIF with its orientation, dots
 an inch, texts. Needs Pillow, tifffile and imagecodecs, which the extra `images` installs.
@@ -10,16 +10,49 @@ from pathlib import Path
 
 import numpy as np
 
-from hrpursuit.cli.image_formats import jpeg, png, tiff
+from hrpursuit.cli.image_formats import bitmap, jpeg, netpbm, png, tiff
 from hrpursuit.cli.image_formats.picture import EXIF_MARK, Picture, UnusableImage, exif_with, orientation
 from hrpursuit.files import check_writable, replaced_when_done
 from hrpursuit.rows.optional import needed
 
-SUFFIXES = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG", ".tif": "TIFF", ".tiff": "TIFF"}
-_WRITERS = {"PNG": png.write, "JPEG": jpeg.write, "TIFF": tiff.write}
-_READERS = {png.MARK: png.read, jpeg.MARK: jpeg.read, **dict.fromkeys(tiff.MARKS, tiff.read)}
-_TYPES = {"PNG": ("uint8", "uint16"), "JPEG": ("uint8",)}
-_MOST_DOTS = {"PNG": 0.0254 * (2**31 - 1), "JPEG": 2**16 - 1, "TIFF": np.inf}  # an inch
+SUFFIXES = {
+    ".png": "PNG",
+    ".jpg": "JPEG",
+    ".jpeg": "JPEG",
+    ".pgm": "PGM",
+    ".ppm": "PGM",
+    ".pnm": "PGM",
+    ".bmp": "BMP",
+    ".webp": "WebP",
+    ".tif": "TIFF",
+    ".tiff": "TIFF",
+}
+_WRITERS = {
+    "PNG": png.write,
+    "JPEG": jpeg.write,
+    "TIFF": tiff.write,
+    "PGM": netpbm.write,
+    "BMP": bitmap.write_bmp,
+    "WebP": bitmap.write_webp,
+}
+_READERS = {
+    png.MARK: png.read,
+    jpeg.MARK: jpeg.read,
+    bitmap.BMP_MARK: bitmap.read_bmp,
+    bitmap.WEBP_MARK: bitmap.read_webp,
+    **dict.fromkeys(tiff.MARKS, tiff.read),
+    **dict.fromkeys(netpbm.MARKS, netpbm.read),
+}
+_TYPES = {
+    "PNG": ("uint8", "uint16"),
+    "PGM": ("uint8", "uint16"),
+    "JPEG": ("uint8",),
+    "BMP": ("uint8",),
+    "WebP": ("uint8",),
+}
+_WITHOUT_ALPHA = ("JPEG", "PGM", "BMP")
+_WITHOUT_EXIF = ("PGM", "BMP")
+_MOST_DOTS = {"PNG": 0.0254 * (2**31 - 1), "JPEG": 2**16 - 1, "TIFF": np.inf, "BMP": 0.0254 * (2**31 - 1)}  # an inch
 _MOST_EXIF = 2**16 - 3  # bytes in JPEG
 
 
@@ -36,7 +69,7 @@ def read_image(path: str | Path) -> Picture:
         if start.startswith(mark):
             return read(file)
     what = "is empty" if not start else "is no image of these kinds"
-    raise UnusableImage(f"{file} {what}; expected a PNG, JPEG or TIFF file.")
+    raise UnusableImage(f"{file} {what}; expected a PNG, JPEG, TIFF, PGM, PPM, BMP or WebP file.")
 
 
 def write_image(path: str | Path, picture: Picture) -> None:
@@ -49,7 +82,9 @@ def write_image(path: str | Path, picture: Picture) -> None:
         if len(exif) > len(turned or EXIF_MARK):
             warnings.warn(f"{path}: of the EXIF data only the orientation is kept in {kind}.", stacklevel=2)
         picture = replace(picture, exif=turned)
-    if picture.dpi is not None and max(picture.dpi) > _MOST_DOTS[kind]:
+    if kind in _WITHOUT_EXIF and (orientation(exif or None) != 1 or picture.icc is not None):
+        warnings.warn(f"{path}: {kind} holds neither orientation nor colour profile; left out.", stacklevel=2)
+    if picture.dpi is not None and max(picture.dpi) > _MOST_DOTS.get(kind, np.inf):
         warnings.warn(f"{path}: {kind} cannot hold {max(picture.dpi):,.0f} dots an inch; left out.", stacklevel=2)
         picture = replace(picture, dpi=None)
     with replaced_when_done(path) as temporary:
@@ -79,10 +114,10 @@ def check_fits(path: str | Path, picture: Picture) -> None:
         lost = f"holds one image, and there are {n_pages} pages"
     elif n_channels not in (1, 3):
         lost = f"holds 1 or 3 channels, and there are {n_channels}"
-    elif kind == "JPEG" and picture.alpha is not None and not np.all(picture.alpha == 255):
+    elif kind in _WITHOUT_ALPHA and picture.alpha is not None and not np.all(picture.alpha == 255):
         lost = "cannot hold alpha"
     if lost:
-        others = ".png or .tif" if kind == "JPEG" and _holds(".png", picture) else ".tif"
+        others = ".png or .tif" if kind != "PNG" and _holds(".png", picture) else ".tif"
         raise ValueError(f"{path}: {kind} {lost}; give the output a name that ends in {others}.")
 
 

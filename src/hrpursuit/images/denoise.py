@@ -1,10 +1,8 @@
 """The function `denoise`: checks, takes images apart into tiles and puts them together again."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache, partial
-from numbers import Real
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 import joblib
 import numpy as np
@@ -12,37 +10,70 @@ from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.core.team import in_order
-from hrpursuit.images.channels import across_channels
+from hrpursuit.images.assumed import Noise, as_one, assumed
 from hrpursuit.images.grouped import denoise_in_few_steps, denoise_progressively
-from hrpursuit.images.noise import sigma_of
-from hrpursuit.images.options import check_patch_size, check_run, check_sigma, is_number, seed_from
-from hrpursuit.images.paper import N_SAMPLED, denoise_as_the_paper, learn_as_the_paper
-from hrpursuit.images.poisson import Anscombe
-from hrpursuit.images.stack import LARGEST_PATCH, SMALLEST_PATCH, check_images, spread, store
-from hrpursuit.images.tiles import Blend, Tile, tiles
-
-Values = NDArray[np.float64]
-Planes = NDArray[np.float32]
-Denoiser = Callable[[Planes, float, int, int], Planes]  # planes, sigma, size of patches, seed
+from hrpursuit.images.noise_options import check_noise, sigmas_of, spectrum_of
+from hrpursuit.images.options import check_patch_size, check_run, seed_from
+from hrpursuit.images.stack import LARGEST_PATCH, SMALLEST_PATCH, check_images
+from hrpursuit.images.suspicions import check_counts, check_range, check_white
+from hrpursuit.images.tasks import Planes, Task, finish, prepare, run
+from hrpursuit.images.tiles import CORE_OF_PLANES, Tile, runs, tiles
 
 MODES = ("best", "fast", "paper")
-_WIDEST = 2.0**21  # range in units of the noise that is worth the work: single precision resolves an eighth of it
-_NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
+Mode = Literal["best", "fast", "paper"]
+Kind = Literal["gaussian", "correlated", "poisson", "poisson-gaussian"]
 
 
+@overload
 def denoise(
     image: ArrayLike,
-    sigma: float | None = None,
+    sigma: ArrayLike | None = None,
     *,
-    mode: Literal["best", "fast", "paper"] = "best",
+    mode: Mode = "best",
     patch_size: int = 8,
     channel_axis: int | None = None,
-    noise: Literal["gaussian", "poisson"] = "gaussian",
-    gain: float = 1.0,
+    plane_axis: int | None = None,
+    noise: Kind = "gaussian",
+    gain: float | None = None,
+    psd: ArrayLike | None = None,
+    return_noise: Literal[False] = False,
     n_jobs: int | None = None,
     random_state: int | np.random.RandomState | None = None,
     progress: Callable[[int, int], object] | None = None,
-) -> NDArray[Any]:
+) -> NDArray[Any]: ...
+@overload
+def denoise(
+    image: ArrayLike,
+    sigma: ArrayLike | None = None,
+    *,
+    mode: Mode = "best",
+    patch_size: int = 8,
+    channel_axis: int | None = None,
+    plane_axis: int | None = None,
+    noise: Kind = "gaussian",
+    gain: float | None = None,
+    psd: ArrayLike | None = None,
+    return_noise: Literal[True],
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> tuple[NDArray[Any], Noise | list[Noise]]: ...
+def denoise(
+    image: ArrayLike,
+    sigma: ArrayLike | None = None,
+    *,
+    mode: Mode = "best",
+    patch_size: int = 8,
+    channel_axis: int | None = None,
+    plane_axis: int | None = None,
+    noise: Kind = "gaussian",
+    gain: float | None = None,
+    psd: ArrayLike | None = None,
+    return_noise: bool = False,
+    n_jobs: int | None = None,
+    random_state: int | np.random.RandomState | None = None,
+    progress: Callable[[int, int], object] | None = None,
+) -> NDArray[Any] | tuple[NDArray[Any], Noise | list[Noise]]:
     """Remove noise from an image with dictionaries learned on its own patches.
 
     Parameters
@@ -50,23 +81,36 @@ def denoise(
     image : array-like of shape (..., height, width)
         Integers or floats of any range. With `channel_axis` one more axis, of any number of channels, anywhere. Further
         axes in front make a stack, of which each image is denoised alone.
-    sigma : float or None, default=None
-        Standard deviation of the noise in the unit of the image, the same in all pixels and channels. None estimates it
-        for each image, see :func:`estimate_sigma`; for `noise="poisson"` it is that of the noise of reading out,
-        besides the noise of counting, and None is 0. Without any noise the image comes back as it is.
+    sigma : float, array-like or None, default=None
+        Standard deviation of the noise in the unit of the image: a number; one for each channel; or one for each pixel,
+        an array of shape (height, width), of the shape of `image`, or of that without the axis of the channels. None
+        estimates it for each image, for each channel alone if their estimates differ by half, see
+        :func:`estimate_sigma`. For noise of counting it is that of the noise of reading out, which comes on top.
+        Without any noise the image comes back as it is.
     mode : {"best", "fast", "paper"}, default="best"
         "best" filters groups of similar patches together, in six steps at three scales. "fast" filters such groups
         in three, in about an eighth of the time. "paper" is Example 2 of Xue, Lau and Cai
         (2021): see Notes.
     patch_size : int, default=8
-        Height and width of the patches in pixels, 2 to 32.
+        Height and width of the patches in pixels, 2 to 32; less in images that are smaller.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images.
-    noise : {"gaussian", "poisson"}, default="gaussian"
-        White Gaussian noise, or that of counted photons: then the image is made to have unit noise by the generalised
-        Anscombe transform, denoised, and brought back without bias.
-    gain : float, default=1.0
-        For `noise="poisson"`: what one count adds to a pixel.
+    plane_axis : int or None, default=None
+        Axis of the planes of a volume or the frames of a film, from each of which patches are grouped with those of the
+        three before and the three behind, at most 9 pixels away. With None all axes in front make a stack.
+    noise : {"gaussian", "correlated", "poisson", "poisson-gaussian"}, default="gaussian"
+        "gaussian": white Gaussian noise. "correlated": Gaussian noise with correlated neighbouring pixels, as in images
+        that were demosaiced, resized or stored as JPEG; its spectrum is `psd`, or estimated. "poisson": that of counted
+        photons, of known `gain` (None is 1) and `sigma` (None is 0). "poisson-gaussian": the same, but what of these
+        two is None is estimated.
+    gain : float or None, default=None
+        For noise of counting: what one count adds to a pixel.
+    psd : array-like of shape (height, width) or (n_channels, height, width), or None, default=None
+        Power spectrum of correlated noise, `abs(numpy.fft.fft2(noise))**2 / noise.size`, on a grid of any size. Its
+        mean is the variance; with `sigma`, only its form counts. Spectra of channels are those after their orthonormal
+        cosine transform.
+    return_noise : bool, default=False
+        Whether to return also what noise was assumed.
     n_jobs : int or None, default=None
         Tiles of large images, and images of a stack, that are worked on at a time, in threads; -1 is one for each core.
         The result does not depend on it.
@@ -79,6 +123,14 @@ def denoise(
     -------
     denoised : array of the shape and dtype of `image`
         Whole numbers are rounded and kept in the range of their dtype.
+    noise : Noise or list of Noise
+        With `return_noise`: what was given and what was estimated. A list, one for each image, for a stack.
+
+    Warns
+    -----
+    UserWarning
+        If `sigma` is far beyond the standard deviation of the image, if the noise looks correlated where it is taken to
+        be white, if it does not fit the `gain`, and if the gain is to be estimated where many pixels are clipped.
 
     See Also
     --------
@@ -95,6 +147,14 @@ def denoise(
     The result does not depend on the unit: for a positive a, `denoise(a * image + b, a * sigma)` is `a * denoise(image,
     sigma) + b` up to rounding, if the noise is Gaussian. Work is done in single precision; noise of less than
     a four-millionth of the range is left alone.
+
+    Every kind of noise is made white and of unit strength first. Where `sigma` differs between pixels the image is
+    divided by it; this suits noise that changes slowly, over more than a patch. Noise of counting is stabilised by the
+    generalised Anscombe transform, and its exact unbiased inverse brings the image back (Mäkitalo and Foi, 2013). To
+    estimate it, a line is fitted to the variance of calm blocks over their brightness, as in Foi et al. (2008).
+    Correlated noise is whitened by a filter, but frequencies with less than a tenth of its mean power are not amplified
+    further. The spectrum is that of the calmest blocks, without correlations over more than six pixels; an image with
+    texture everywhere has no calm blocks, and loses some of it.
 
     The channels are decorrelated by an orthonormal cosine transform over them. An alpha channel is none of them: leave
     it out.
@@ -125,128 +185,60 @@ def denoise(
     >>> bool(error < 5)
     True
     """
-    _check_noise(mode, noise, gain)
-    check_sigma(sigma, "estimates it")
+    if mode not in MODES:
+        raise ValueError(f'mode must be "best", "fast" or "paper"; got {mode!r}.')
+    check_noise(noise, sigma, gain, psd, mode)
+    if mode == "paper" and plane_axis is not None:
+        raise ValueError('mode="paper" denoises images one by one; leave plane_axis out, or take "best" or "fast".')
     check_run(n_jobs, progress)
     patch_size = check_patch_size(patch_size, SMALLEST_PATCH, LARGEST_PATCH)
-    images = check_images(image, channel_axis, patch_size)
+    images = check_images(image, channel_axis, SMALLEST_PATCH, plane_axis)
+    patch_size = min(patch_size, *images.pixels.shape[-2:])
+    sigmas, spectrum = sigmas_of(sigma, images), spectrum_of(psd, images)
     seed = seed_from(random_state)
     room = images.room()
-    cut = tiles(*images.pixels.shape[2:])
-    n_tiles, n_done = len(images.pixels) * len(cut), 0
+    is_volume = plane_axis is not None
+    cut = tiles(*images.pixels.shape[-2:], **({"core": CORE_OF_PLANES} if is_volume else {}))
+    parts = runs(images.pixels.shape[2]) if is_volume else [(slice(None), slice(None))]
+    n_tiles, n_done = len(images.pixels) * len(parts) * len(cut), 0
+    found: list[Noise] = []
     _compile(mode)
 
-    def calls() -> Iterator[Callable[[], tuple[_Task, Tile, Planes | None]]]:
-        for pixels, out in zip(images.pixels, room, strict=True):
-            task = _prepare(pixels, out, sigma, noise, float(gain), mode, patch_size, seed)
-            for tile in cut:
-                yield partial(_run, task, tile)
+    def calls() -> Iterator[Callable[[], tuple[Task, Tile, Planes | None]]]:
+        for pixels, out, own in zip(images.pixels, room, sigmas, strict=True):
+            found.append(assumed(pixels, noise, own, gain, spectrum))
+            _check(as_one(pixels), found[-1])
+            for read, kept in parts:
+                written = slice(read.start + kept.start, read.start + kept.stop) if is_volume else read
+                task = prepare(
+                    pixels[:, read], out[:, written], kept, found[-1].of_planes(read), mode, patch_size, seed
+                )
+                for tile in cut:
+                    yield partial(run, task, tile)
 
     with one_blas_thread():
         for task, tile, correction in in_order(calls(), joblib.effective_n_jobs(n_jobs)):
-            if correction is None:
-                task.out[:, tile.rows.pixels, tile.columns.pixels] = task.pixels[
-                    :, tile.rows.pixels, tile.columns.pixels
-                ]
-            else:
-                _finish(task, tile, cut, correction)
+            next_row = cut[min(tile.number + 1, len(cut) - 1)].rows.start
+            finish(task, tile, len(cut), next_row, correction)
             n_done += 1
             if progress is not None:
                 progress(n_done, n_tiles)
-    return images.as_given(room)
+    denoised = images.as_given(room)
+    if not return_noise:
+        return denoised
+    is_stack = len(images.shape) > 2 + (channel_axis is not None) + is_volume
+    return denoised, (found if is_stack else found[0])
 
 
-@dataclass(frozen=True)
-class _Task:
-    """One image of the stack: where it is, its unit, and how its tiles are denoised."""
-
-    pixels: NDArray[Any]  # (n_channels, height, width)
-    out: NDArray[Any]
-    anscombe: Anscombe | None
-    offset: float
-    unit: float  # standard deviation of the noise; 0 if there is nothing to do
-    denoiser: Denoiser
-    patch_size: int
-    seed: int
-    blend: Blend
-
-    def values(self, *where: Any) -> Values:
-        """Pixels, after the stabilising transform if there is one."""
-        values = self.pixels[(slice(None), *where)].astype(np.float64)
-        return values if self.anscombe is None else self.anscombe.forward(values)
-
-    def planes(self, *where: Any) -> Planes:
-        """Decorrelated channels in units of the noise."""
-        return across_channels(((self.values(*where) - self.offset) / self.unit).astype(np.float32))
-
-
-def _prepare(
-    pixels: NDArray[Any],
-    out: NDArray[Any],
-    sigma: float | None,
-    noise: str,
-    gain: float,
-    mode: str,
-    patch_size: int,
-    seed: int,
-) -> _Task:
-    middle, half_range = spread(pixels)
-    anscombe = None
-    if noise == "poisson":
-        anscombe, unit = Anscombe(gain, float(sigma or 0)), 1.0
-        low, high = anscombe.forward(np.array([middle - half_range, middle + half_range]))
-        middle, half_range = (low + high) / 2, (high - low) / 2
-    else:
-        unit = sigma_of(pixels) if sigma is None else float(sigma)
-        unit = min(unit, half_range / _NARROWEST)
-    if half_range >= _WIDEST * unit:  # also where nothing but a constant is
-        unit = 0.0
-    offset = middle - half_range if mode == "paper" else middle
-    blend = Blend(len(pixels), pixels.shape[2])
-    denoiser: Denoiser = denoise_progressively if mode == "best" else denoise_in_few_steps
-    task = _Task(pixels, out, anscombe, offset, unit, denoiser, patch_size, seed, blend)
-    if mode == "paper" and unit > 0:
-        dictionaries = [learn_as_the_paper(patches, seed) for patches in _sampled_patches(task)]
-        return _Task(pixels, out, anscombe, offset, unit, partial(_paper, dictionaries), patch_size, seed, blend)
-    return task
-
-
-def _run(task: _Task, tile: Tile) -> tuple[_Task, Tile, Planes | None]:
-    """What has to be added to a tile, in units of the noise."""
-    if task.unit == 0:
-        return task, tile, None
-    planes = task.planes(tile.rows.pixels, tile.columns.pixels)
-    denoised = task.denoiser(planes, 1.0, task.patch_size, task.seed + tile.number)
-    return task, tile, across_channels(denoised - planes, inverse=True)
-
-
-def _finish(task: _Task, tile: Tile, cut: list[Tile], correction: Planes) -> None:
-    """Blend a tile in; store the rows of the image to which no further tile adds."""
-    task.blend.add(tile, correction)
-    if not tile.last_in_row:
+def _check(pixels: NDArray[Any], noise: Noise) -> None:
+    """Say what speaks against this noise."""
+    if noise.gain:
+        check_counts(pixels, noise)
         return
-    done = tile.number + 1 == len(cut)
-    rows, corrections = task.blend.take(tile.rows.stop if done else cut[tile.number + 1].rows.start)
-    values = task.values(rows) + task.unit * corrections.astype(np.float64)
-    store(values if task.anscombe is None else task.anscombe.backward(values), task.out[:, rows])
-
-
-def _paper(dictionaries: list[Planes], planes: Planes, sigma: float, size: int, seed: int) -> Planes:
-    return np.stack(
-        [denoise_as_the_paper(plane, atoms, sigma) for plane, atoms in zip(planes, dictionaries, strict=True)]
-    )
-
-
-def _sampled_patches(task: _Task) -> Planes:
-    """Patches drawn at random from the whole image, of shape (n_channels, n_patches, patch_size**2)."""
-    size, (n_channels, height, width) = task.patch_size, task.pixels.shape
-    n_corners = (height - size + 1) * (width - size + 1)
-    rng = np.random.default_rng(task.seed)
-    corners = np.sort(rng.choice(n_corners, min(N_SAMPLED, n_corners), replace=False))
-    y, x = np.divmod(corners, width - size + 1)
-    inside = np.arange(size)
-    patches = task.planes(y[:, None, None] + inside[:, None], x[:, None, None] + inside)
-    return patches.reshape(n_channels, len(corners), size * size)
+    if "sigma" not in noise.estimated:
+        check_range(pixels, noise.sigma)
+    if noise.psd is None:
+        check_white(pixels, noise)
 
 
 @lru_cache(maxsize=len(MODES))
@@ -257,14 +249,3 @@ def _compile(mode: str) -> None:
         denoise_progressively(planes, 1.0, 8, 0)
     else:
         denoise_in_few_steps(planes, 1.0, 8, 0)
-
-
-def _check_noise(mode: Any, noise: Any, gain: Any) -> None:
-    if mode not in MODES:
-        raise ValueError(f'mode must be "best", "fast" or "paper"; got {mode!r}.')
-    if noise not in ("gaussian", "poisson"):
-        raise ValueError(f'noise must be "gaussian" or "poisson"; got {noise!r}.')
-    if not is_number(gain, Real):
-        raise TypeError(f"gain must be a number, what one count adds to a pixel; got {gain!r}.")
-    if not 0 < gain < np.inf:
-        raise ValueError(f"gain must be positive and finite; got {gain}.")

@@ -8,12 +8,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from hrpursuit.blas import one_blas_thread
 from hrpursuit.images.channels import across_channels
+from hrpursuit.images.counting import calm_variance, fine_power
 from hrpursuit.images.stack import check_images, spread
 
 Values = NDArray[np.float64]
 
 _BLOCK, _PATCH_OF_BLOCK = 32, 5  # pixels a side
 _N_BLOCKS = 256
+_ENOUGH = 40  # blocks for the calmest of the squares in them to be many
 _LOW = 0.1  # share of the blocks that are taken to have no structure in half of their directions
 _PATCH = 6
 _N_PATCHES = 50_000
@@ -61,9 +63,10 @@ def estimate_sigma(
 
     Notes
     -----
-    The lower of two estimates. One is from blocks of 32 x 32 pixels: the mean of the lower half of the eigenvalues of
-    the covariance of their patches, in the tenth of the blocks where it is least. The other is from patches of the
-    whole image: the spread of the small ones among their codes for the principal components with the least variance.
+    The lowest of three estimates. One is from blocks of 32 x 32 pixels: the mean of the lower half of the eigenvalues
+    of the covariance of their patches, in the tenth of the blocks where it is least. One is from patches of the whole
+    image: the spread of the small ones among their codes for the principal components with the least variance. One is
+    from the highest cosine coefficients of squares of 8 x 8 pixels, the calmest twentieth of them.
     Patches with many pixels at the ends of the range, or blank areas in them, are left out, where there are others.
 
     Where the image has structure, one in a hundred of the estimate is taken off: so much of it passes for noise.
@@ -126,6 +129,8 @@ def _sigma_of_plane(patches: Values, blocks: Values) -> float:
     patches = patches.reshape(len(patches), -1)
     variances, components = _principal_components(patches)
     sigma = min(_from_patches(patches, components), _from_blocks(blocks, min(_PATCH_OF_BLOCK, side // 4)))
+    if side == _BLOCK and len(blocks) >= _ENOUGH:
+        sigma = min(sigma, _from_cosines(blocks))
     if sigma == 0:
         return 0.0
     structure = np.interp(np.quantile(variances, 0.75) / sigma**2, (_FLAT, _STRUCTURED), (0, 1))
@@ -210,6 +215,12 @@ def _low_variance(blocks: Values, size: int) -> float:
 def _low_variance_of_noise(block: int, size: int) -> float:
     """The same for unit white noise, where it is below one as the least is looked for."""
     return _low_variance(np.random.default_rng(1).standard_normal((256, block, block)), size)
+
+
+def _from_cosines(blocks: Values) -> float:
+    """From the highest cosine coefficients of the calmest squares of 8 x 8 pixels in the blocks."""
+    squares = np.lib.stride_tricks.sliding_window_view(blocks, (8, 8), axis=(1, 2))[:, ::4, ::4]
+    return float(np.sqrt(calm_variance(fine_power(squares.reshape(-1, 8, 8)))))
 
 
 def _from_differences(blocks: Values) -> float:

@@ -18,15 +18,20 @@ _NARROW = 1e-6  # the same, that is as good as none and too narrow for the quadr
 
 @dataclass(frozen=True)
 class Anscombe:
-    """Values with Poisson noise, `gain` times counts, plus Gaussian noise of `sigma`, as values with unit noise."""
+    """Values with Poisson noise, `gain` times counts, plus Gaussian noise of `sigma`, as values with unit noise.
+
+    The generalised Anscombe transform (Starck, Murtagh and Bijaoui, 1998) and its exact unbiased inverse (Mäkitalo and
+    Foi, IEEE TIP 2013). Zero counts have the value `offset`.
+    """
 
     gain: float
     sigma: float
+    offset: float = 0.0
 
     def forward(self, values: Values) -> Values:
         """The values stabilised: 2 sqrt(counts + 3/8 + variance of the Gaussian noise), 0 where that has no root."""
         variance = (self.sigma / self.gain) ** 2
-        return 2 * np.sqrt(np.maximum(values / self.gain + (3 / 8 + variance), 0))
+        return 2 * np.sqrt(np.maximum((values - self.offset) / self.gain + (3 / 8 + variance), 0))
 
     def backward(self, stabilised: Values) -> Values:
         """The values whose noisy versions have the given means after `forward`.
@@ -40,7 +45,7 @@ class Anscombe:
             table_counts, means = _table(spread)
             few = stabilised < means[-1]
             counts[few] = np.interp(stabilised[few], means, table_counts)
-        return np.maximum(counts, 0) * self.gain
+        return np.maximum(counts, 0) * self.gain + self.offset
 
 
 def mean_stabilised(counts: Values, spread: float) -> Values:

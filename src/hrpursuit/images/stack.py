@@ -14,45 +14,48 @@ _EXACT = 2**53  # whole numbers beyond are not all float64
 class Images:
     """A stack of images with the channels first, as a view of what was given."""
 
-    pixels: NDArray[Any]  # (n_images, n_channels, height, width)
+    pixels: NDArray[Any]  # (n_images, n_channels, height, width); of volumes (..., n_channels, n_planes, height, width)
     shape: tuple[int, ...]  # of what was given
     channel_axis: int | None
+    plane_axis: int | None = None
 
     def room(self) -> NDArray[Any]:
         """An uninitialised stack with the channels first, whose memory is in the order of what was given."""
-        return _channels_first(np.empty(self.shape, self.pixels.dtype), self.channel_axis)
+        return _channels_first(np.empty(self.shape, self.pixels.dtype), self.channel_axis, self.plane_axis)
 
     def as_given(self, stack: NDArray[Any]) -> NDArray[Any]:
         """A stack with the channels first in the shape of what was given."""
-        return _as_given(stack, self.shape, self.channel_axis)
+        order = _order(len(self.shape), self.channel_axis, self.plane_axis)
+        return stack.reshape([self.shape[axis] for axis in order]).transpose(np.argsort(order))
 
 
-def _channels_first(image: NDArray[Any], channel_axis: int | None) -> NDArray[Any]:
-    if channel_axis is None:
-        return image.reshape(-1, 1, *image.shape[-2:])
-    image = np.moveaxis(image, channel_axis, -3)
-    return image[None] if image.ndim == 3 else image.reshape(-1, *image.shape[-3:])
+def _channels_first(image: NDArray[Any], channel_axis: int | None, plane_axis: int | None = None) -> NDArray[Any]:
+    n_last = 2 + (channel_axis is not None) + (plane_axis is not None)
+    image = image.transpose(_order(image.ndim, channel_axis, plane_axis))
+    last = image.shape[image.ndim - n_last :]
+    return image.reshape(-1, *(last if channel_axis is not None else (1, *last)))
 
 
-def _as_given(stack: NDArray[Any], shape: tuple[int, ...], channel_axis: int | None) -> NDArray[Any]:
-    if channel_axis is None:
-        return stack.reshape(shape)
-    axis = channel_axis % len(shape)
-    others = tuple(n for i, n in enumerate(shape) if i != axis)
-    return np.moveaxis(stack.reshape(*others[:-2], shape[axis], *others[-2:]), -3, channel_axis)
+def _order(n_axes: int, channel_axis: int | None, plane_axis: int | None) -> list[int]:
+    """The axes in our order: of the stack, of channels, of planes, height and width."""
+    ours = [axis % n_axes for axis in (channel_axis, plane_axis) if axis is not None]
+    others = [axis for axis in range(n_axes) if axis not in ours]
+    return others[:-2] + ours + others[-2:]
 
 
-def check_images(image: ArrayLike, channel_axis: int | None, patch_size: int) -> Images:
+def check_images(image: ArrayLike, channel_axis: int | None, patch_size: int, plane_axis: int | None = None) -> Images:
     """Images of finite numbers that are at least as large as a patch; otherwise an error that says what to do."""
     if np.ma.is_masked(image):
         raise ValueError("image has masked pixels; fill them first: hrpursuit.images.inpaint(image.data, image.mask).")
     array = np.asarray(image)
     _check_dtype(array)
-    _check_shape(array, channel_axis, patch_size)
+    if plane_axis is not None:
+        _check_planes(array, channel_axis, plane_axis)
+    _check_shape(array, channel_axis, patch_size, plane_axis)
     _check_values(array)
     if channel_axis is not None:
         channel_axis = int(channel_axis)
-    return Images(_channels_first(array, channel_axis), array.shape, channel_axis)
+    return Images(_channels_first(array, channel_axis, plane_axis), array.shape, channel_axis, plane_axis)
 
 
 def _check_dtype(array: NDArray[Any]) -> None:
@@ -69,7 +72,25 @@ def _check_dtype(array: NDArray[Any]) -> None:
         raise TypeError(f"image must be float16, float32 or float64; got {array.dtype}: pass image.astype(float).")
 
 
-def _check_shape(array: NDArray[Any], channel_axis: int | None, patch_size: int) -> None:
+def _check_planes(array: NDArray[Any], channel_axis: int | None, plane_axis: Any) -> None:
+    if isinstance(plane_axis, bool) or not isinstance(plane_axis, (int, np.integer)):
+        raise TypeError(f"plane_axis must be an axis of image or None; got {plane_axis!r}.")
+    n_fewest = 3 + (channel_axis is not None)
+    if array.ndim < n_fewest:
+        raise ValueError(
+            f"with a plane_axis, image must have {n_fewest} axes or more, of planes or frames, height and width"
+            f"{', and channels' if n_fewest == 4 else ''}; got shape {array.shape}."
+        )
+    if not -array.ndim <= plane_axis < array.ndim:
+        raise ValueError(
+            f"plane_axis must be between {-array.ndim} and {array.ndim - 1} for an image of shape {array.shape}; got "
+            f"{plane_axis}."
+        )
+    if channel_axis is not None and plane_axis % array.ndim == channel_axis % array.ndim:
+        raise ValueError(f"plane_axis and channel_axis are the same axis, {plane_axis}; they must be two.")
+
+
+def _check_shape(array: NDArray[Any], channel_axis: int | None, patch_size: int, plane_axis: int | None = None) -> None:
     if array.ndim < 2:
         raise ValueError(f"image must have two axes, height and width, or more; got shape {array.shape}.")
     if channel_axis is not None:
@@ -87,18 +108,24 @@ def _check_shape(array: NDArray[Any], channel_axis: int | None, patch_size: int)
             )
     if array.size == 0:
         raise ValueError(f"image must have pixels; got shape {array.shape}.")
-    others = [i for i in range(array.ndim) if channel_axis is None or i != channel_axis % array.ndim]
+    others = _order(array.ndim, channel_axis, plane_axis)
     height, width = (array.shape[i] for i in others[-2:])
+    if channel_axis is None and plane_axis is None and array.ndim >= 3 and 2 <= width <= 4 < min(array.shape[-3:-1]):
+        raise ValueError(
+            f"an image of shape {array.shape} without channel_axis is a stack of images of {height} x {width} pixels; "
+            "its last axis must be the channels: pass channel_axis=-1. (Images that narrow: one call for each.)"
+        )
     if min(height, width) >= patch_size:
         return
-    if channel_axis is None and array.ndim >= 3 and 2 <= width <= 4 and array.shape[-3] >= patch_size:
+    got = f"got {height} x {width} (shape {array.shape}, channel_axis={channel_axis})"
+    if min(height, width) == 1:
         raise ValueError(
-            f"an image of shape {array.shape} without channel_axis is a stack of images of {height} x {width} pixels, "
-            f"smaller than a patch; if its last axis are the channels, pass channel_axis=-1."
+            f"image must have two rows and two columns, for patches are compared; {got}. For a signal of one row take "
+            "a method for signals, as skimage.restoration.denoise_wavelet."
         )
     raise ValueError(
-        f"image must be at least as large as a patch, {patch_size} x {patch_size} pixels; got {height} x {width} "
-        f"(shape {array.shape}, channel_axis={channel_axis}). Choose a smaller patch_size."
+        f"image must be at least as large as a patch, {patch_size} x {patch_size} pixels; {got}. Choose a smaller "
+        "patch_size."
     )
 
 

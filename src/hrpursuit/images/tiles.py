@@ -1,6 +1,7 @@
 """Large images in overlapping tiles: memory for a few tiles, time linear in pixels, no seams."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,8 @@ _CORE = 512  # pixels from one tile to the next
 _MARGIN = 16  # pixels at a tile's inner border that are not used: fewer patches, and none from beyond, tell of them
 _RAMP = 32  # pixels over which one tile fades into the next
 _OVERLAP = 2 * _MARGIN + _RAMP
+CORE_OF_PLANES = 192  # for tiles of several planes
+_PLANES, _PLANE_OVERLAP = 12, 3
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,17 @@ def spans(length: int, core: int = _CORE) -> list[Span]:
         if stop < length:
             weights[-_OVERLAP:] *= 1 - rise  # exactly what the next one lacks
         found.append(Span(start, stop, weights))
+    return found
+
+
+def runs(n_planes: int) -> list[tuple[slice, slice]]:
+    """Planes of a volume that are worked on at a time, and which of them are kept: the others overlap."""
+    n_runs = max(1, -(-n_planes // _PLANES))
+    borders = [round(i * n_planes / n_runs) for i in range(n_runs + 1)]
+    found = []
+    for start, stop in pairwise(borders):
+        first = max(0, start - _PLANE_OVERLAP)
+        found.append((slice(first, min(n_planes, stop + _PLANE_OVERLAP)), slice(start - first, stop - first)))
     return found
 
 

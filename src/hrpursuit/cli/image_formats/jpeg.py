@@ -1,15 +1,12 @@
 """JPEG, by Pillow."""
 
 import warnings
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from hrpursuit.cli.image_formats.picture import Picture, refuse_colours, split_alpha, told_of
-from hrpursuit.rows.optional import needed
+from hrpursuit.cli.image_formats.picture import Picture, of_any_size, refuse_colours, split_alpha, told_of
 
 MARK = b"\xff\xd8\xff"
 _QUALITY = 95
@@ -19,7 +16,7 @@ _SAME = ("comment", "xmp")  # texts that another JPEG file takes over
 def read(path: Path) -> Picture:
     """Read a JPEG file, 8-bit grey or RGB."""
     name = str(path)
-    with told_of(name, "JPEG"), _of_any_size() as pillow, pillow.open(path, formats=("JPEG", "MPO")) as image:
+    with told_of(name, "JPEG"), of_any_size() as pillow, pillow.open(path, formats=("JPEG", "MPO")) as image:
         if image.mode not in ("L", "RGB"):
             refuse_colours(name, image.mode)
         if getattr(image, "n_frames", 1) > 1:
@@ -45,18 +42,6 @@ def write(path: Path, picture: Picture) -> None:
     beside = {key: value for key, value in beside.items() if value}
     if "dpi" in beside:  # whole numbers in JPEG
         beside["dpi"] = tuple(round(one) for one in beside["dpi"])
-    with _of_any_size() as pillow:
+    with of_any_size() as pillow:
         image = pillow.fromarray(picture.pixels[0])  # alpha is opaque, if there is any
         image.save(path, "JPEG", quality=_QUALITY, subsampling=0, optimize=True, **beside)
-
-
-@contextmanager
-def _of_any_size() -> Iterator[Any]:
-    """Pillow without its limit on pixels, which is made for images from strangers."""
-    pillow: Any = needed("PIL.Image", "JPEG images", "images")
-    limit = pillow.MAX_IMAGE_PIXELS
-    pillow.MAX_IMAGE_PIXELS = None
-    try:
-        yield pillow
-    finally:
-        pillow.MAX_IMAGE_PIXELS = limit

@@ -26,7 +26,7 @@ class Picture:
     The pixels stand as in the file: `exif` says how to turn them, and goes into the output.
     """
 
-    kind: str  # PNG, JPEG or TIFF
+    kind: str  # PNG, JPEG, TIFF, PGM, BMP or WebP
     pixels: NDArray[Any]
     alpha: NDArray[Any] | None = None  # (n_pages, height, width)
     icc: bytes | None = None  # colour profile
@@ -85,6 +85,18 @@ def told_of(name: str, kind: str) -> Iterator[None]:
     except Exception as error:  # libraries raise nearly anything at damaged files
         words = " ".join(str(error).split()) or type(error).__name__
         raise UnusableImage(f"{name} cannot be read as {kind}, it may be damaged or cut: {words}") from error
+
+
+@contextmanager
+def of_any_size() -> Iterator[Any]:
+    """Pillow without its limit on pixels, which is made for images from strangers."""
+    pillow: Any = needed("PIL.Image", "Images", "images")
+    limit = pillow.MAX_IMAGE_PIXELS
+    pillow.MAX_IMAGE_PIXELS = None
+    try:
+        yield pillow
+    finally:
+        pillow.MAX_IMAGE_PIXELS = limit
 
 
 def orientation(exif: bytes | None) -> int:

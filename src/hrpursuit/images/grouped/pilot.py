@@ -22,15 +22,15 @@ _BLOCK = 2**18  # values of single patches at a time, so that they stay in the c
 _MOST_CODES = 2**25  # of groups at a time; more than a tile has, unless its patches are larger than 10 x 10
 
 
-def threshold_single_patches(plane: Plane, size: int, seed: int) -> Plane:
+def threshold_single_patches(plane: Plane, size: int, seed: int, n_planes: int = 1) -> Plane:
     """Each patch by itself, in one dictionary that is learned on the noisy patches. The noise is the unit."""
     atoms = learn_atoms(_sampled_patches(plane, size, seed), dct_atoms(size), HARD)
-    return threshold_patches(plane, atoms, HARD)
+    return np.concatenate([threshold_patches(one, atoms, HARD) for one in np.split(plane, n_planes)])
 
 
-def threshold_groups(noisy: Plane, pilots: Plane, size: int, seed: int) -> Plane:
+def threshold_groups(noisy: Plane, pilots: Plane, size: int, seed: int, n_planes: int = 1) -> Plane:
     """Groups of patches, each in the dictionary for its direction. All planes have the groups of the first."""
-    groups = find_groups(pilots[0], size, n_members=_N_MEMBERS, stride=_STRIDE, seed=seed)
+    groups = find_groups(pilots[0], size, n_members=_N_MEMBERS, stride=_STRIDE, seed=seed, n_planes=n_planes)
     groups = groups[:, : 1 << (groups.shape[1].bit_length() - 1)]  # Haar's transform takes a power of two
     directions = directions_of_patches(pilots[0], size, _N_DIRECTIONS, _FLAT)[groups[:, 0]]
     classes = [groups[directions == k] for k in range(_N_DIRECTIONS + 1)]

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hrpursuit.images.grouped.filters import filter_groups
+from hrpursuit.images.grouped.lines import faint_lines
 from hrpursuit.images.grouped.pilot import threshold_groups, threshold_single_patches
 from hrpursuit.images.grouped.scales import halved, merged
 from hrpursuit.images.matching import Groups, find_groups
@@ -28,9 +29,15 @@ class Grouping:
     stride: int
     reach: int = 19
 
-    def groups(self, pilot: Planes, seed: int) -> Groups:
+    def groups(self, pilot: Planes, seed: int, n_planes: int) -> Groups:
         return find_groups(
-            pilot[0], self.size, n_members=self.n_members, stride=self.stride, seed=seed, reach=self.reach
+            pilot[0],
+            self.size,
+            n_members=self.n_members,
+            stride=self.stride,
+            seed=seed,
+            reach=self.reach,
+            n_planes=n_planes,
         )
 
 
@@ -58,8 +65,10 @@ _CLEAR = 12.0  # range, in standard deviations of the noise, from which the stru
 _RANGE = 0.01, 0.99  # quantiles
 
 
-def denoise_progressively(planes: Planes, sigma: float, size: int, seed: int) -> Planes:
+def denoise_progressively(planes: Planes, sigma: float, size: int, seed: int, n_planes: int = 1) -> Planes:
     """The mode `best`: six steps at each of three scales.
+
+    Of a volume or film, `n_planes` stand one below the other, and groups reach into neighbouring ones.
 
     A first guess by thresholds in learned dictionaries; then steps that filter groups of patches of what is left of
     the noisy image, by turns as affine combinations of each other and by a Gaussian model of their pixels, and mix the
@@ -67,43 +76,52 @@ def denoise_progressively(planes: Planes, sigma: float, size: int, seed: int) ->
     """
     unit = np.float32(sigma)
     levels = [planes / unit]
-    while len(levels) < _N_SCALES and min(levels[-1].shape[1:]) // 2 >= _SMALLEST * size:
-        levels.append(halved(levels[-1]))
-    pilots = [_pilot(level, size, seed) for level in levels]
+    while (
+        len(levels) < _N_SCALES and min(levels[-1].shape[1] // n_planes, levels[-1].shape[2]) // 2 >= _SMALLEST * size
+    ):
+        levels.append(halved(levels[-1], n_planes))
+    pilots = [_pilot(level, size, seed, n_planes) for level in levels]
     groupings = Groupings.of(size, is_clear=bool(np.ptp(np.quantile(pilots[0][0], _RANGE)) > _CLEAR))
     results = [
-        _steps(level, pilot, groupings.coarse if i else groupings.fine, seed)
+        _steps(level, pilot, groupings.coarse if i else groupings.fine, seed, n_planes)
         for i, (level, pilot) in enumerate(zip(levels, pilots, strict=True))
     ]
     result = results.pop()
     while results:
-        result = merged(results.pop(), result)
+        result = merged(results.pop(), result, n_planes)
     return result * unit
 
 
-def denoise_in_few_steps(planes: Planes, sigma: float, size: int, seed: int) -> Planes:
+def denoise_in_few_steps(planes: Planes, sigma: float, size: int, seed: int, n_planes: int = 1) -> Planes:
     """The mode `fast`: single patches, then three steps with the same groups, the Wiener filter first and last."""
     unit = np.float32(sigma)
     noisy = planes / unit
-    pilot = np.stack([threshold_single_patches(plane, size, seed) for plane in noisy])
-    groups = Grouping(size, 24, 5, reach=12)
-    found, mixed = groups.groups(pilot, seed), noisy
+    pilot = np.stack([threshold_single_patches(plane, size, seed, n_planes) for plane in noisy])
+    pilot += _lines(noisy - pilot, n_planes)
+    groups = Grouping(size, 24 if n_planes == 1 else 48, 5, reach=12)
+    found, mixed = groups.groups(pilot, seed, n_planes), noisy
     for tau, combine in zip(_FAST_STEPS, (False, True, False), strict=True):
         pilot, mixed = _filtered(noisy, pilot, mixed, found, size, tau, combine=combine)
     return mixed * unit
 
 
-def _pilot(noisy: Planes, size: int, seed: int) -> Planes:
-    single = np.stack([threshold_single_patches(plane, size, seed) for plane in noisy])
-    return threshold_groups(noisy, single, size, seed)
+def _pilot(noisy: Planes, size: int, seed: int, n_planes: int) -> Planes:
+    single = np.stack([threshold_single_patches(plane, size, seed, n_planes) for plane in noisy])
+    single += _lines(noisy - single, n_planes)
+    pilot = threshold_groups(noisy, single, size, seed, n_planes)
+    return pilot + _lines(noisy - pilot, n_planes)
 
 
-def _steps(noisy: Planes, pilot: Planes, groupings: tuple[Grouping, Grouping], seed: int) -> Planes:
+def _lines(rest: Planes, n_planes: int) -> Planes:
+    return np.stack([np.concatenate([faint_lines(one) for one in np.split(plane, n_planes)]) for plane in rest])
+
+
+def _steps(noisy: Planes, pilot: Planes, groupings: tuple[Grouping, Grouping], seed: int, n_planes: int) -> Planes:
     mixed, found = noisy, []
     for step in range(_N_STEPS):
         turn = step % 2
         if step < 2:
-            found.append(groupings[turn].groups(mixed if turn else pilot, seed))
+            found.append(groupings[turn].groups(mixed if turn else pilot, seed, n_planes))
         tau = _FIRST_SHARE * (1 - (step + 1) / _N_STEPS)
         pilot, mixed = _filtered(noisy, pilot, mixed, found[turn], groupings[turn].size, tau, combine=turn == 0)
     return mixed

@@ -1,0 +1,160 @@
+"""What noise is assumed in an image: what was given, and the rest estimated."""
+
+import warnings
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.ndimage import uniform_filter
+
+from hrpursuit.images.channels import across_channels
+from hrpursuit.images.counting import variance_and_mean
+from hrpursuit.images.noise import sigma_of
+from hrpursuit.images.poisson import Anscombe
+from hrpursuit.images.spectrum import estimated_spectrum, resampled
+
+Values = NDArray[np.float64]
+
+KINDS = ("gaussian", "correlated", "poisson", "poisson-gaussian")
+_UNLIKE = 1.5  # ratio of the largest to the smallest estimate from which channels are taken to have noise of their own
+_PLANES = 16  # of a volume that are looked at
+_AROUND = 5  # pixels a side over which the darkest mean is looked for
+_CLIPPED = 0.1  # share of pixels at one end of the range from which the variance there is no line
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """The noise that was assumed in an image.
+
+    Attributes
+    ----------
+    kind : {"gaussian", "correlated", "poisson", "poisson-gaussian"}
+    sigma : float or array
+        Standard deviation of the part that does not depend on brightness, in the unit of the image: a number, an array
+        of one for each channel, or one for each pixel.
+    gain : float or None
+        What one count adds to a pixel, for noise of counting. 0 where none was found.
+    offset : float
+        Brightness of zero counts.
+    psd : array of shape (height, width) or (n_channels, height, width) or None
+        Power spectrum of correlated noise as `numpy.fft.fft2` orders frequencies; its mean is the variance. Spectra of
+        channels are those after their orthonormal cosine transform.
+    estimated : tuple of str
+        Which of these were estimated from the image.
+    """
+
+    kind: str
+    sigma: float | Values
+    gain: float | None = None
+    offset: float = 0.0
+    psd: Values | None = None
+    estimated: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """In a few words, as the command prints them."""
+        parts = [f"{self.kind} noise"]
+        if self.gain is not None:
+            parts.append(f"gain {self.gain:.3g}{self._how('gain')}")
+        name = "readout" if self.gain is not None else "sigma"
+        parts.append(f"{name} {_in_short(self.sigma)}{self._how('sigma')}")
+        if self.offset:
+            parts.append(f"offset {self.offset:.3g}{self._how('offset')}")
+        if self.psd is not None:
+            parts.append(f"spectrum of {' x '.join(str(n) for n in self.psd.shape[-2:])}{self._how('psd')}")
+        return ", ".join(parts)
+
+    def _how(self, name: str) -> str:
+        return " (estimated)" if name in self.estimated else " (given)"
+
+    def of_planes(self, planes: slice) -> "Noise":
+        """That of some planes of a volume."""
+        sigma = np.asarray(self.sigma)
+        return replace(self, sigma=sigma[:, planes]) if sigma.ndim == 4 and sigma.shape[1] > 1 else self
+
+    @property
+    def anscombe(self) -> Anscombe | None:
+        """The transform that makes noise of counting uniform, if there is any."""
+        if not self.gain:
+            return None
+        return Anscombe(self.gain, float(self.sigma), self.offset)
+
+
+def assumed(
+    pixels: NDArray[Any], kind: str, sigma: float | Values | None, gain: float | None, psd: Values | None
+) -> Noise:
+    """For an image (n_channels, ..., height, width); `sigma` broadcasts against it."""
+    if kind == "poisson":
+        return Noise(kind, 0.0 if sigma is None else sigma, 1.0 if gain is None else gain)
+    if kind == "poisson-gaussian":
+        return _counted(as_one(pixels), sigma, gain)
+    if kind == "correlated":
+        return _correlated(as_one(pixels), sigma, psd)
+    if sigma is not None:
+        return Noise(kind, sigma)
+    return Noise(kind, _of_channels(as_one(pixels)), estimated=("sigma",))
+
+
+def as_one(pixels: NDArray[Any]) -> NDArray[Any]:
+    """A few planes of a volume, one below the other, as one image."""
+    if pixels.ndim == 4:
+        pixels = pixels[:, :: -(-pixels.shape[1] // _PLANES)]
+    return pixels.reshape(len(pixels), -1, pixels.shape[-1])
+
+
+def _of_channels(pixels: NDArray[Any]) -> float | Values:
+    """One estimate for all channels, which is more certain, unless they differ."""
+    each = np.array([sigma_of(pixels[[channel]]) for channel in range(len(pixels))])
+    if len(each) == 1:
+        return float(each[0])
+    if each.max() > _UNLIKE * each.min():
+        return each
+    return sigma_of(pixels)
+
+
+def _counted(pixels: NDArray[Any], sigma: Any, gain: float | None) -> Noise:
+    estimated = tuple(name for name, value in (("sigma", sigma), ("gain", gain)) if value is None)
+    if not estimated:
+        return Noise("poisson-gaussian", float(sigma), gain)
+    for end, name in ((pixels.max(), "brightest"), (pixels.min(), "darkest")):
+        share = float(np.mean(pixels == end))
+        if share > _CLIPPED:
+            warnings.warn(
+                f"{share:.0%} of the pixels have the {name} value, {float(end):.4g}. If they are clipped, the noise "
+                "there is not what its estimate tells of the others, and means are pulled away from that value.",
+                stacklevel=2,
+            )
+    slope, at_zero = variance_and_mean(pixels, None if sigma is None else float(sigma), gain)
+    offset = 0.0
+    if at_zero < 0 < slope:  # zero counts are brighter than 0, but nothing is darker than they are
+        darkest = uniform_filter(pixels.astype(np.float64), (0, _AROUND, _AROUND)).min()
+        offset = float(min(-at_zero / slope, darkest))
+        at_zero += slope * offset
+        estimated = (*estimated, "offset")
+    return Noise("poisson-gaussian", float(np.sqrt(max(at_zero, 0.0))), slope, offset, estimated=estimated)
+
+
+def _correlated(pixels: NDArray[Any], sigma: Any, psd: Values | None) -> Noise:
+    estimated: tuple[str, ...] = ()
+    if psd is None:
+        estimated = ("psd",) if sigma is not None else ("sigma", "psd")
+        planes = across_channels(pixels.astype(np.float64))
+        found = [estimated_spectrum(plane) for plane in planes]
+        shape = max((one.shape for one in found), default=(1, 1))
+        psd = np.stack([resampled(one, shape) for one in found])
+        psd = psd[0] if len(pixels) == 1 else psd
+    power = float(psd.mean())
+    if sigma is None:
+        return Noise("correlated", float(np.sqrt(power)), psd=psd, estimated=estimated)
+    scale = float(sigma) ** 2 / power if power > 0 else 0.0
+    return Noise("correlated", float(sigma), psd=psd * scale, estimated=estimated)
+
+
+def _in_short(sigma: float | Values) -> str:
+    def number(value: float) -> str:
+        return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+    values = np.unique(sigma) if np.ptp(sigma) == 0 else np.ravel(sigma)
+    if len(values) <= 4:
+        return ", ".join(number(float(value)) for value in values)
+    return f"{number(float(values.min()))} to {number(float(values.max()))}"

@@ -1,0 +1,95 @@
+"""Noise of counting, estimated from an image: how its variance grows with brightness."""
+
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+from numpy.typing import NDArray
+from scipy.fft import dctn
+from scipy.stats import chi2
+
+Values = NDArray[np.float64]
+
+_BLOCK = 8  # pixels a side
+_HIGH = 9  # sum of the two frequencies from which cosine coefficients are taken for noise, in the calmest blocks
+_SHARE = 0.05  # of the blocks of like brightness, the calmest
+_N_CLASSES = 24  # of brightness, of as many blocks each
+_FEWEST = 60  # blocks in a class, below which there are fewer classes
+_MOST_BLOCKS = 60_000
+_BRIGHT, _DARK = 0.02, 0.2  # share of pixels at the ends of the range from which a block is clipped; few counts are 0
+_N_ROUNDS = 50
+
+
+def variance_and_mean(pixels: NDArray[Any], sigma: float | None, gain: float | None) -> tuple[float, float]:
+    """The line `gain * brightness + variance at zero` that the variance of the noise follows.
+
+    For pixels (n_channels, height, width) with like noise in all channels. What is given, as the standard deviation at
+    zero and the gain, is kept, and the other estimated. A gain of 0 means noise that does not depend on brightness;
+    a negative variance at zero means that zero counts are not at zero brightness.
+
+    The variance of the highest cosine coefficients of blocks, in the calmest twentieth of the blocks of like
+    brightness; then the line with the least absolute relative error, in which texture of one brightness does not
+    count for much.
+    """
+    means, variances = _calm(pixels.astype(np.float64))
+    if means.size == 0 or not np.any(variances > 0):
+        return gain or 0.0, (sigma or 0.0) ** 2
+    largest = variances.max()
+    design = np.stack([means, np.ones_like(means)], axis=1)
+    free = np.array([gain is None, sigma is None])
+    line = np.array([gain or 0.0, (sigma or 0.0) ** 2])
+    weights = 1 / np.maximum(variances, 1e-3 * largest)
+    for _ in range(_N_ROUNDS):
+        rest = variances - design[:, ~free] @ line[~free]
+        line[free] = np.linalg.lstsq(design[:, free] * weights[:, None], rest * weights, rcond=None)[0]
+        expected = np.maximum(design @ line, 1e-3 * largest)
+        errors = np.abs(variances / expected - 1)
+        weights = 1 / expected / np.sqrt(np.maximum(errors, 0.02))
+    if gain is None and line[0] <= 0:  # texture in dark parts, or no noise of counting at all
+        return 0.0, float(np.median(variances)) if sigma is None else line[1]
+    return float(line[0]), float(line[1])
+
+
+def _calm(pixels: Values) -> tuple[Values, Values]:
+    """Brightness of each class, and the variance of the noise there."""
+    low, high = pixels.min(), pixels.max()
+    brightness, power = [], []
+    for plane in pixels:
+        blocks = _blocks(plane, _MOST_BLOCKS // len(pixels))
+        clipped = ((blocks == high).mean(axis=(1, 2)) > _BRIGHT) | ((blocks == low).mean(axis=(1, 2)) > _DARK)
+        blocks = blocks[~clipped]
+        brightness.append(blocks.mean(axis=(1, 2)))
+        power.append(fine_power(blocks))
+    found, strength = np.concatenate(brightness), np.concatenate(power)
+    if found.size == 0:
+        return found, strength
+    classes = np.array_split(np.argsort(found, kind="stable"), np.clip(len(found) // _FEWEST, 2, _N_CLASSES))
+    means = np.array([found[one].mean() for one in classes if len(one)])
+    return means, np.array([calm_variance(strength[one]) for one in classes if len(one)])
+
+
+def fine_power(blocks: Values) -> Values:
+    """Mean square of the highest cosine coefficients of blocks of 8 x 8 pixels."""
+    return np.asarray((dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(_BLOCK)] ** 2).mean(axis=1))
+
+
+def calm_variance(power: Values) -> float:
+    """Variance of the noise, of which the power of the calmest blocks tells."""
+    degrees = np.count_nonzero(_high(_BLOCK))
+    # such a share of the powers of noise alone is below
+    return float(np.quantile(power, _SHARE) / (chi2.ppf(_SHARE, degrees) / degrees))
+
+
+def _blocks(plane: Values, n_most: int) -> Values:
+    """Overlapping blocks, at least two pixels apart."""
+    if min(plane.shape) < _BLOCK:
+        return np.empty((0, _BLOCK, _BLOCK))
+    views = sliding_window_view(plane, (_BLOCK, _BLOCK))
+    step = max(2, int(np.ceil(np.sqrt(views.shape[0] * views.shape[1] / n_most))))
+    return views[::step, ::step].reshape(-1, _BLOCK, _BLOCK)
+
+
+@lru_cache(maxsize=1)
+def _high(size: int) -> NDArray[np.bool_]:
+    return np.add.outer(np.arange(size), np.arange(size)) >= _HIGH

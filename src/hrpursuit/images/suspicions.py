@@ -1,0 +1,89 @@
+"""Warnings where an image does not look as if it had the noise that is assumed."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hrpursuit.images.assumed import Noise
+from hrpursuit.images.channels import across_channels
+from hrpursuit.images.noise import sigma_of
+from hrpursuit.images.spectrum import correlations, estimated_spectrum, fine_power, is_noise_like
+
+_STRONGER = 2.0  # standard deviations of the image: noise that is stronger cannot be in it
+_UNIT_RANGE = 1.5  # float images below are taken to be meant as 0 to 1
+_NEGATIVE = 8.0  # standard deviations of the readout below zero that no count can have
+_WRONG = 1.6  # ratio of the noise after the stabilising transform to one, or the inverse
+_FEW = 3.0  # mean number of counts below which that transform does not make the noise one
+_CORRELATED = 0.3  # correlation of neighbours from which noise is not taken for white
+_FINE_GIVEN, _FINE = 0.6, 0.33  # share of the noise that is fine, below which noise is not white: sigma given or not
+_SEEN = 0.5  # share of the given noise that must be seen
+_VISIBLE = 0.015  # of the range: below, correlated noise is not worth a word
+_N_BLOCKS = 500  # to look at
+
+
+def check_range(pixels: NDArray[Any], sigma: Any) -> None:
+    """Warn of a sigma in another unit than that of the image."""
+    spread = float(np.std(pixels, dtype=np.float64))
+    smallest = float(np.min(sigma))
+    if not smallest > _STRONGER * spread or spread == 0:
+        return
+    low, high = float(pixels.min()), float(pixels.max())
+    hint = "sigma is in the unit of the image."
+    if pixels.dtype.kind == "f" and low > -_UNIT_RANGE and high < _UNIT_RANGE and 1 <= smallest <= 255:
+        hint = f"For an image from 0 to 1, sigma = {smallest:g} of 255 is {smallest / 255:.3g}."
+    warnings.warn(
+        f"sigma={smallest:.4g} is {smallest / spread:.3g} times the standard deviation of the image, whose values go "
+        f"from {low:.4g} to {high:.4g}; next to nothing of it will be left. {hint}",
+        stacklevel=3,
+    )
+
+
+def check_counts(pixels: NDArray[Any], noise: Noise) -> None:
+    """Refuse values that counts cannot have; warn of a gain that the noise of the image contradicts."""
+    transform = noise.anscombe
+    if transform is None:
+        return
+    low = float(pixels.min()) - noise.offset
+    if "sigma" not in noise.estimated and low < 0 and low < -_NEGATIVE * transform.sigma:
+        share = float(np.mean(pixels < noise.offset - _NEGATIVE * transform.sigma))
+        raise ValueError(
+            f"image has negative values, down to {low:.4g} ({share:.2%} of the pixels), and counts with "
+            f"readout noise of {transform.sigma:.3g} do not. Subtract the value of zero counts (the black level), give "
+            'the readout noise as sigma, or have both estimated: noise="poisson-gaussian" without sigma and gain.'
+        )
+    if "gain" in noise.estimated or float(np.median(pixels)) - noise.offset < _FEW * transform.gain:
+        return
+    found = sigma_of(transform.forward(pixels.astype(np.float64)))
+    if 1 / _WRONG <= found <= _WRONG:
+        return
+    warnings.warn(
+        f"with gain={transform.gain:.4g} and readout noise {transform.sigma:.4g}, the noise of the image should be "
+        f"1 after the stabilising transform, and is {found:.3g}: the gain may be wrong; "
+        f'about {transform.gain * found**2:.3g} would fit. noise="poisson-gaussian" without gain estimates it.',
+        stacklevel=3,
+    )
+
+
+def check_white(pixels: NDArray[Any], noise: Noise) -> None:
+    """Warn of noise that is correlated between neighbouring pixels where white noise is assumed."""
+    brightness = across_channels(pixels.astype(np.float64))[0]
+    spectrum = estimated_spectrum(brightness, n_most=_N_BLOCKS)
+    found, fine = float(np.sqrt(spectrum.mean())), float(np.sqrt(fine_power(spectrum)))
+    along = correlations(spectrum)
+    given = float(np.sqrt(np.mean(np.square(noise.sigma))))
+    if "sigma" in noise.estimated:
+        is_other = given < _FINE * found
+    else:
+        is_other = fine < _FINE_GIVEN * given and found > _SEEN * given
+    is_seen = found > _VISIBLE * float(np.ptp(brightness))
+    if not (is_other and is_seen and along.max() > _CORRELATED and is_noise_like(brightness, spectrum)):
+        return
+    warnings.warn(
+        f"the noise looks correlated: neighbouring pixels by {along[0]:.2f} along rows and {along[1]:.2f} along "
+        f"columns, with a standard deviation of about {found:.3g}, of which {min(fine, found):.2g} is fine. "
+        "Most of it will be taken for texture and stay, unless this is texture as fine as noise: "
+        'noise="correlated" estimates its spectrum and removes it.',
+        stacklevel=3,
+    )
