@@ -19,7 +19,16 @@ from pathlib import Path
 from common import command_line, table
 
 HERE = Path(__file__).parent
-PARTS = {"cases", "common", "figures", "live_channel", "results", "run", "size_tables"}  # what benchmarks share
+PARTS = {
+    "cases",
+    "common",
+    "denoising_folder",
+    "figures",
+    "live_channel",
+    "results",
+    "run",
+    "size_tables",
+}  # what benchmarks share
 #: Not judged by bars, or run by hand: a fuzzer without an end, a picture, and the settings of methods of the paper.
 BY_HAND = {"denoising_settings", "fuzz_atheris", "report_picture"}
 

@@ -21,7 +21,7 @@ from hrpursuit.metrics import dictionary_error
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
 EXAMPLES = sorted((ROOT / "examples").rglob("*.py"))
-SHARED = {"cases", "common", "live_channel", "results", "size_tables"}  # what benchmarks import
+SHARED = {"cases", "common", "denoising_folder", "live_channel", "results", "size_tables"}  # what benchmarks import
 BENCHMARKS = sorted(path for path in (ROOT / "benchmarks").glob("*.py") if path.stem not in SHARED)
 
 

@@ -139,5 +139,6 @@ def test_figure_and_verdicts_follow_the_records(records):
 def test_paper_scale_is_the_papers():
     configs = convergence.plan(Settings(scale="paper"))
     assert {(c["n_features"], c["n_samples"], c["theta"]) for c in configs} == {(50, 100_000, 0.1)}
-    assert len(configs) == 20
+    assert len(configs) == 30  # the sphere twice: with the step that always shrinks, and without
+    assert sum(c["quirks"] == [SHRINK] for c in configs) == 10
     assert convergence.plan(Settings(quirks=frozenset([MATCHING])))[0]["quirks"] == [MATCHING]

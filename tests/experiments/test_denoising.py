@@ -217,7 +217,7 @@ class TestFindings:
         [
             ({}, ["holds", "holds", "holds", "holds"]),
             ({"better": 0.03}, ["fails", "holds", "holds", "holds"]),
-            ({"faster": 0.4}, ["fails", "holds", "holds", "fails"]),
+            ({"faster": 0.8}, ["fails", "holds", "holds", "fails"]),
             ({"fast": -0.1}, ["holds", "fails", "holds", "holds"]),
             ({"better": -0.1}, ["fails", "holds", "fails", "holds"]),
             ({"in_colour": -0.05}, ["holds", "holds", "holds", "fails"]),

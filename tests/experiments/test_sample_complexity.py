@@ -64,7 +64,7 @@ def made_up(first):
 def test_verdicts_follow_the_records(paper, ours, agree):
     with figure_style():
         findings = sample_complexity.conclude(made_up({"paper": paper, "ours": ours}), QUICK)
-    assert [verdict.agrees for verdict in findings.verdicts] == agree
+    assert [verdict.agrees for verdict in findings.verdicts] == [*agree, None]
     assert ("never" in findings.verdicts[0].text) == (paper > 2)
 
 

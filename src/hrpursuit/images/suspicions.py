@@ -21,13 +21,15 @@ _FINE_GIVEN, _FINE = 0.6, 0.33  # share of the noise that is fine, below which n
 _SEEN = 0.5  # share of the given noise that must be seen
 _VISIBLE = 0.015  # of the range: below, correlated noise is not worth a word
 _N_BLOCKS = 500  # to look at
+_FEWEST = 64  # pixels from which their standard deviation says something
+_ROUNDING = 1e-9  # of the largest value
 
 
 def check_range(pixels: NDArray[Any], sigma: Any) -> None:
     """Warn of a sigma in another unit than that of the image."""
     spread = float(np.std(pixels, dtype=np.float64))
     smallest = float(np.min(sigma))
-    if not smallest > _STRONGER * spread or spread == 0:
+    if not smallest > _STRONGER * spread or spread == 0 or pixels.size < _FEWEST:
         return
     low, high = float(pixels.min()), float(pixels.max())
     hint = "sigma is in the unit of the image."
@@ -77,7 +79,7 @@ def check_white(pixels: NDArray[Any], noise: Noise) -> None:
         is_other = given < _FINE * found
     else:
         is_other = fine < _FINE_GIVEN * given and found > _SEEN * given
-    is_seen = found > _VISIBLE * float(np.ptp(brightness))
+    is_seen = found > max(_VISIBLE * float(np.ptp(brightness)), _ROUNDING * float(np.abs(brightness).max()))
     if not (is_other and is_seen and along.max() > _CORRELATED and is_noise_like(brightness, spectrum)):
         return
     warnings.warn(

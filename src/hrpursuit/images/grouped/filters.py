@@ -82,9 +82,20 @@ def _filter_groups(
             _combinations(system, ridge, share_of_one, member_weights)
             np.dot(system, noisy, filtered)
         else:
-            np.dot(noisy, expected.T, first)
+            # Z X' S X as X + ((Z - X) X' - ridge I) S X, or rounding would be magnified as the system is
+            for m in range(n_members):
+                row, other, clean_row = filtered[m], noisy[m], expected[m]
+                for c in range(n_pixels):
+                    row[c] = other[c] - clean_row[c]
+            np.dot(filtered, expected.T, first)
+            for m in range(n_members):
+                first[m, m] -= ridge
             np.dot(first, system, second)
             np.dot(second, expected, filtered)
+            for m in range(n_members):
+                row, clean_row = filtered[m], expected[m]
+                for c in range(n_pixels):
+                    row[c] += clean_row[c]
         share = tau / noise
         for m in range(n_members):
             row, other, weight = filtered[m], noisy[m], member_weights[m]
