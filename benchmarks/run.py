@@ -19,16 +19,8 @@ from pathlib import Path
 from common import command_line, table
 
 HERE = Path(__file__).parent
-PARTS = {
-    "cases",
-    "common",
-    "denoising_folder",
-    "figures",
-    "live_channel",
-    "results",
-    "run",
-    "size_tables",
-}  # what benchmarks share
+#: What benchmarks share.
+PARTS = {"cases", "common", "denoising_folder", "figures", "live_channel", "results", "run", "size_tables"}
 #: Not judged by bars, or run by hand: a fuzzer without an end, a picture, and the settings of methods of the paper.
 BY_HAND = {"denoising_settings", "fuzz_atheris", "report_picture"}
 

@@ -223,7 +223,7 @@ def test_any_size(shape, size):
         assert np.std(result) <= np.std(noise) + 1e-3
 
 
-@pytest.mark.parametrize("scale", [1e2, 1e4, 2**20])
+@pytest.mark.parametrize("scale", [1e2, 1e4, 2**18])
 def test_wide_ranges(scale):
     """Beyond single precision in the systems: steep edges stay where they are, and noise in flat parts goes."""
     clean = np.where(np.add.outer(np.arange(64), 2 * np.arange(64)) < 90, 0, scale).astype(np.float32)

@@ -74,7 +74,8 @@ def check_white(pixels: NDArray[Any], noise: Noise) -> None:
     spectrum = estimated_spectrum(brightness, n_most=_N_BLOCKS)
     found, fine = float(np.sqrt(spectrum.mean())), float(np.sqrt(fine_power(spectrum)))
     along = correlations(spectrum)
-    given = float(np.sqrt(np.mean(np.square(noise.sigma))))
+    largest = float(np.max(noise.sigma))
+    given = largest * float(np.sqrt(np.mean(np.square(np.divide(noise.sigma, largest or 1)))))
     if "sigma" in noise.estimated:
         is_other = given < _FINE * found
     else:

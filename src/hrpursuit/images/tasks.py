@@ -23,7 +23,7 @@ Planes = NDArray[np.float32]
 #: Planes (n_channels, height, width), sigma, size of patches, seed, and how many planes stand one below the other.
 Denoiser = Callable[[Planes, float, int, int, int], Planes]
 
-_WIDEST = 2.0**21  # range in units of the noise that is worth the work: single precision resolves an eighth of it
+_WIDEST = 2.0**17  # half the range in units of the noise: beyond, the systems of groups lose digits
 _NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
 _NEIGHBOURHOOD = 4.0  # pixels, standard deviation of a Gaussian window
 _LEAST_NEAR = 0.1  # of the strongest noise: pixels that are more certain do not tell more of their neighbours
