@@ -104,7 +104,9 @@ def test_wherever_it_strikes_the_model_is_that_of_before(settings):
 
 
 LOOP = """if True:
-    import sys, numpy as np
+    import signal, sys
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # but in a batch: here nobody would catch it
+    import numpy as np
     from hrpursuit import MiniBatchHRP
     X = np.load(sys.argv[1])
     MiniBatchHRP(random_state=0).fit(X[:2000])  # compiles
@@ -116,7 +118,11 @@ LOOP = """if True:
             while True:
                 before = dict(vars(model))
                 try:
-                    model.partial_fit(batch)
+                    try:
+                        signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+                        model.partial_fit(batch)
+                    finally:
+                        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
                     break
                 except KeyboardInterrupt:
                     n_interrupts += 1
