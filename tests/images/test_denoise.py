@@ -169,6 +169,13 @@ def test_noise_below_single_precision_is_left(camera, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
+def test_images_wider_than_the_filters_are_exact_for_come_back_as_they_are(camera, mode):
+    image = camera[:48, :48] / np.ptp(camera[:48, :48])
+    assert_array_equal(denoise(image, 2.0**-19, mode=mode), image)
+    assert not np.array_equal(denoise(image, 2.0**-17, mode=mode), image)
+
+
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("size", [2, 5, 8])
 def test_images_of_one_patch_and_long_strips(mode, size):
     rng = np.random.default_rng(0)
