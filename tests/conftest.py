@@ -5,6 +5,7 @@ import importlib.util
 import os
 import re
 import shutil
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +23,13 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shuti
 
 def pytest_addoption(parser):
     parser.addoption("--all", action="store_true", help="run the long tests, too")
+
+
+def pytest_configure():
+    """Signals have their usual effect, also in processes that tests start: `nohup` and `&` in a script ignore them."""
+    for name, usual in {"SIGINT": signal.default_int_handler, "SIGHUP": signal.SIG_DFL}.items():
+        if signal.getsignal(getattr(signal, name, signal.SIGTERM)) == signal.SIG_IGN:
+            signal.signal(getattr(signal, name), usual)
 
 
 def pytest_collection_modifyitems(config, items):

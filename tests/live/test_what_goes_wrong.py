@@ -80,9 +80,8 @@ def test_two_gateways_on_one_topic(mosquitto, network, within):
             await within(lambda: second.is_connected, "the second gateway")
             await net.sensors.publish("other/b", b"7", qos=1)
             await within(lambda: net.values("b") == [7], "the second stream")
-            refused = "messages_refused_total"
-            await within(lambda: net.controller.figures.get(refused) > 3, "messages of the first stream")
-            assert any("is of another stream" in line for line in said(net.controller))
+            words = "is of another stream"  # not a count: late messages are refused, too
+            await within(lambda: any(words in line for line in said(net.controller)), "a word on the first stream")
             n = len(net.slots)
             net.gateway.encoder.request_keyframe()  # the first gateway is not believed again
             await within(lambda: net.controller.decoder.counts["old"] > 0, "its keyframe")
