@@ -27,7 +27,7 @@ def test_an_rmse_costs_no_more_than_no_loss(rng, n_values, rmse):
 
 def test_a_choice_is_made_on_few_rows_of_a_tall_piece(rng):
     group = ChunkGroup([on_decimals(rng.standard_normal(10_000), np.inf)], Basis())
-    assert [len(few.columns[0].is_coded) for few in _few([group])] == [3000]
+    assert [len(few.columns[0].given) for few in _few([group])] == [3000]
 
 
 def test_a_stream_whose_scale_changes_searches_anew():

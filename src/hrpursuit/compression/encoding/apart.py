@@ -68,12 +68,16 @@ def _with_far(column: Column) -> Column:
             places[coded[at]] = True
             sentinels.append(places)
             coded, values = coded[~at], rest
-    is_odd, ordered = column.is_odd.copy(), np.sort(values)
+    if len(sentinels) > len(column.sentinels):
+        column = replace(column, sentinels=sentinels)
+    ordered = np.sort(values)
     low, high = ordered[len(ordered) // 100], ordered[-1 - len(ordered) // 100]
     far = (values < low - _FAR * (high - low)) | (values > high + _FAR * (high - low))
-    if high > low and np.count_nonzero(far) <= max(4, _MOST_FAR * len(values)):
-        is_odd[coded[far]] = True
-    return replace(column, is_odd=is_odd, sentinels=sentinels)
+    if not (high > low and 0 < np.count_nonzero(far) <= max(4, _MOST_FAR * len(values))):
+        return column
+    is_odd = column.is_odd.copy()
+    is_odd[coded[far]] = True
+    return replace(column, is_odd=is_odd)
 
 
 def cells_apart(columns: Sequence[Column]) -> Apart:

@@ -42,7 +42,7 @@ class ChunkGroup:
 
     def first_rows(self, n_rows: int) -> "ChunkGroup":
         """The group cut to so many rows."""
-        if len(self.columns[0].is_coded) <= n_rows:
+        if len(self.columns[0].given) <= n_rows:
             return self
         return replace(self, columns=[column.first_rows(n_rows) for column in self.columns])
 
@@ -79,13 +79,13 @@ def error_of(got: np.ndarray, column: Column) -> np.ndarray:
 def encode(
     group: ChunkGroup, settings: GroupSettings, numbers: Numbers, price: float = 0.0, n_fills: int = 3
 ) -> Encoded:
-    """Code the numbers of a group; where rounding at the end makes it better, it is rounded."""
+    """Encode the numbers of a group; where rounding at the end makes it better, it is rounded."""
     data, got = encode_group(settings, group.basis, group.apart, numbers, price, n_fills)
     dtypes = [column.given.dtype for column in group.columns]
-    ways = [settings]
+    tried = [settings]
     if not settings.rounded and settings.fraction > 0:
-        ways.append(replace(settings, rounded=True))
-    found = [Encoded(way.to_bytes() + data, hand_over(way, group.apart, got, dtypes)) for way in ways]
+        tried.append(replace(settings, rounded=True))
+    found = [Encoded(one.to_bytes() + data, hand_over(one, group.apart, got, dtypes)) for one in tried]
     if len(found) == 1:
         return found[0]
     unit = max((column.largest for column in group.columns), default=0.0) or 1.0

@@ -105,7 +105,7 @@ def _corrected(settings: GroupSettings, ratio: float) -> GroupSettings:
 
 def _few(groups: Sequence[ChunkGroup]) -> list[ChunkGroup]:
     """All groups, or some that lie evenly, with as many rows as are enough; of one that has more the first rows."""
-    n_rows = sum(len(group.columns[0].is_coded) for group in groups)
+    n_rows = sum(len(group.columns[0].given) for group in groups)
     n_few = max(1, min(len(groups), math.ceil(len(groups) * _ENOUGH_ROWS / max(n_rows, 1))))
     places = np.linspace(0, len(groups) - 1, n_few + 2)[1:-1] if n_few < len(groups) else range(len(groups))
     return [groups[int(place)].first_rows(_ENOUGH_ROWS) for place in places]

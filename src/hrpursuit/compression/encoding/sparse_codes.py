@@ -70,11 +70,11 @@ def _error(table: Floats, atoms: Floats, n_nonzero: int) -> tuple[float, float]:
 def encode_sparse(group: ChunkGroup) -> Encoded:
     """Codes of the rows, by least squares in the dictionary as the decoder has it, in steps that add little error."""
     (settings, numbers), basis = for_rmse(group.columns), group.basis
-    seen = np.column_stack([column.is_coded for column in group.columns])
-    table = np.where(seen, numbers.whole, np.nan).astype(np.float64)
+    coded = np.column_stack([column.is_coded for column in group.columns])
+    table = np.where(coded, numbers.whole, np.nan).astype(np.float64)
     atoms = np.asarray(basis.dictionary, dtype=np.float64) / 2.0**basis.precision
     codes = np.zeros((len(table), len(atoms)))
-    some = seen.any(axis=1)
+    some = coded.any(axis=1)
     codes[some] = masked_codes(table[some], atoms, basis.n_nonzero)
     squares = float(np.nansum((table - codes @ atoms) ** 2)) / max(1, int(np.count_nonzero(codes)))
     step = min(max(round(math.sqrt(12 * _SHARE * squares)), 1), MOST_STEP)

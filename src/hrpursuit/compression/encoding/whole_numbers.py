@@ -39,25 +39,25 @@ def fits_bound(column: Column, max_error: float) -> bool:
 
 def within(columns: list[Column], max_error: float) -> tuple[GroupSettings, Numbers]:
     """Whole numbers in steps of at most twice the bound."""
-    ways = [_by_decimals(column, max_error) for column in columns]
-    rest = [column for column, way in zip(columns, ways, strict=True) if way is None]
+    on_decimals = [_step_of_decimals(column, max_error) for column in columns]
+    rest = [column for column, step in zip(columns, on_decimals, strict=True) if step is None]
     reach = max((column.largest for column in rest), default=0.0) / max_error
     per_bound = _PER_BOUND if reach * _PER_BOUND < LIMIT else 0
     factor = max_error / _PER_BOUND if per_bound else 1.998 * max_error
     numbers, decimals, steps = [], [], []
-    for column, way in zip(columns, ways, strict=True):
-        if way is None:
+    for column, step in zip(columns, on_decimals, strict=True):
+        if step is None:
             numbers.append(np.rint(column.values / factor).astype(np.int64))
             decimals.append(BY_FACTOR)
             steps.append(2 * per_bound - 1 if per_bound else 1)
         else:
             numbers.append(np.asarray(column.whole))
             decimals.append(column.decimals or 0)
-            steps.append(way)
+            steps.append(step)
     return _grid(columns, numbers, decimals, steps, factor)
 
 
-def _by_decimals(column: Column, max_error: float) -> int | None:
+def _step_of_decimals(column: Column, max_error: float) -> int | None:
     """Step in whole numbers of a column of decimals; None if these are too fine for the bound, or there are none."""
     if column.whole is None or column.decimals is None:
         return None
@@ -125,7 +125,7 @@ def as_samples(columns: list[Column], settings: GroupSettings, numbers: Numbers)
 
 def _grid(columns: list[Column], numbers: list[np.ndarray], decimals: list[int], steps: list[int],
           factor: float = 1.0) -> tuple[GroupSettings, Numbers]:  # fmt: skip
-    n_rows, n = len(columns[0].is_coded), len(columns)
+    n_rows, n = len(columns[0].given), len(columns)
     coded = np.column_stack([column.is_coded for column in columns])
     steps = list(np.resize(steps, n))
     ranges = [
