@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from hrpursuit.compression import Encoder, compress
-from hrpursuit.compression.checking import Payload
+from hrpursuit.compression.checking import Checked
 
 from .second_reader import container as reader
 
@@ -71,7 +71,7 @@ def test_kaitai_finds_what_the_readers_find(kaitai, tmp_path, monkeypatch):
     path.write_bytes(cases[0])
     encoder = Encoder.append_to(path)
     cases.append(cases[0] + encoder.append(np.zeros((5, 3))) + encoder.finish())
-    monkeypatch.setattr("hrpursuit.compression.codec.checked", lambda *_: [Payload(b"\x00\x08" + b"12345678", True)])
+    monkeypatch.setattr("hrpursuit.compression.codec.checked", lambda *_: [Checked(b"\x00\x08" + b"12345678", True)])
     cases.append(compress(np.zeros((1, 1)), lossless=True))
     for data, blocks in zip(cases, kaitai(cases), strict=True):
         members = reader.members(data)

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hrpursuit.compression import Decoder, Encoder, compress, decompress
-from hrpursuit.compression.checking import Payload
+from hrpursuit.compression.checking import Checked
 from hrpursuit.compression.chunks import verbatim
 from hrpursuit.compression.tables.columns import take_apart
 from hrpursuit.tables.csv_style import Style
@@ -133,7 +133,7 @@ def test_plain_chunks(monkeypatch):
         {"a": rng.normal(size=50), "b": rng.integers(0, 9, 50).astype("u2"), "c": np.arange(50) % 2 == 0}
     )
     frame["d"] = rng.normal(size=50).round(1)
-    plain = [Payload(verbatim.pack(take_apart(frame).columns), is_plain=True)]
+    plain = [Checked(verbatim.pack(take_apart(frame).columns), is_plain=True)]
     monkeypatch.setattr("hrpursuit.compression.codec.checked", lambda *_: plain)
     data = compress(frame, lossless=True)
     found = read_file(data)

@@ -10,23 +10,22 @@ import numpy as np
 from hrpursuit.compression.chunks import verbatim
 from hrpursuit.compression.column_errors import ColumnErrors
 from hrpursuit.compression.decoding import ChunkReader
+from hrpursuit.compression.encoding.columns import Limits
 from hrpursuit.compression.encoding.decimals import keeps_bound
 from hrpursuit.compression.errors import DamagedFile, stack_level
 from hrpursuit.compression.files.frame import Frame
 from hrpursuit.compression.jobs import in_order
 from hrpursuit.compression.targets import Target
 
-#: Of each column that is rounded after decoding, the least and the largest number it can have.
-Limits = Sequence[tuple[float, float] | None]
 #: Share by which a relative RMSE, or the bound of whole numbers, may be missed: both are computed in floats.
 _SLACK = 2e-9
 
 
 @dataclass(frozen=True)
-class Payload:
-    """The readings of a chunk as bytes: coded, or as they are."""
+class Checked:
+    """The payload of a chunk that keeps the target: coded, or the columns bit for bit."""
 
-    data: bytes
+    payload: bytes
     is_plain: bool = False
 
 
@@ -49,7 +48,7 @@ def checked(
     payloads: Iterable[bytes],
     column_errors: ColumnErrors | None = None,
     n_jobs: int = 1,
-) -> list[Payload]:
+) -> list[Checked]:
     """Decode each payload and compare it with its chunk, in threads; what does not keep the target is stored as it is,
     and warned of. A relative RMSE is kept over all of the chunks, every other target in each of them.
 
@@ -71,7 +70,7 @@ def checked(
         if column_errors is not None and kept and one.of_columns is not None:
             column_errors.add(one.of_columns)
     return [
-        Payload(one.data) if kept else _plain(reader, columns)
+        Checked(one.data) if kept else _plain(reader, columns)
         for one, kept, columns in zip(found, is_kept, chunks, strict=True)
     ]
 
@@ -105,7 +104,7 @@ def _decoded(reader: ChunkReader, data: bytes, like: list[np.ndarray], limits: L
     ]
 
 
-def _plain(reader: ChunkReader, columns: list[np.ndarray]) -> Payload:
+def _plain(reader: ChunkReader, columns: list[np.ndarray]) -> Checked:
     warnings.warn(
         f"{len(columns[0])} rows did not decode to what was asked for and are stored as they are: the file is right, "
         "but larger than it could be. Please report it with the table.",
@@ -116,7 +115,7 @@ def _plain(reader: ChunkReader, columns: list[np.ndarray]) -> Payload:
     decoded = reader.columns(Frame(0, len(columns[0]), b"", data, is_plain=True))
     if not all(_same_bits(a, b) for a, b in zip(columns, decoded, strict=True)):
         raise RuntimeError("internal error: rows that were stored as they are read back as others; please report it.")
-    return Payload(data, is_plain=True)
+    return Checked(data, is_plain=True)
 
 
 def _keeps(target: Target, columns: list[np.ndarray], decoded: list[np.ndarray]) -> bool:

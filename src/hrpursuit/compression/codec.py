@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from hrpursuit.compression.checking import Payload, checked
+from hrpursuit.compression.checking import Checked, checked
 from hrpursuit.compression.column_errors import ColumnErrors
 from hrpursuit.compression.decoding import LIMIT, ChunkReader
 from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
@@ -114,7 +114,7 @@ def compress(
     chunks = cut_at_grids(Waiting((parts,)).all_chunks(writer.header.chunk_rows), target)
     listed = [b""] * len(chunks)
     if is_empty:
-        payloads = [Payload(b"")] * len(chunks)
+        payloads = [Checked(b"")] * len(chunks)
     else:
         columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
         coded = coder.encode_all(columns, progress, n_jobs)
@@ -123,7 +123,7 @@ def compress(
         if errors is not None:
             errors.warn(target.amount, parts.schema.columns)
     body = [
-        writer.chunk(chunk, one.data, one.is_plain, texts)
+        writer.chunk(chunk, one.payload, one.is_plain, texts)
         for chunk, one, texts in zip(chunks, payloads, listed, strict=True)
     ]
     return b"".join([writer.start, *body, writer.end()])

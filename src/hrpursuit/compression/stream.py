@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from hrpursuit.compression.appending import Ending, mended_ending
-from hrpursuit.compression.checking import Payload, checked
+from hrpursuit.compression.checking import Checked, checked
 from hrpursuit.compression.column_errors import ColumnErrors
 from hrpursuit.compression.decoding import ChunkReader
 from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
@@ -269,16 +269,16 @@ class Encoder:
         assert self.target is not None
         chunks = cut_at_grids(chunks, self.target)
         columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
-        payloads = self._checked(chunks[0].schema, columns) if columns[0] else [Payload(b"")] * len(chunks)
+        payloads = self._checked(chunks[0].schema, columns) if columns[0] else [Checked(b"")] * len(chunks)
         write = self._writer.chunk
         return start + b"".join(
             [
-                write(chunk, one.data, one.is_plain, texts)
+                write(chunk, one.payload, one.is_plain, texts)
                 for chunk, one, texts in zip(chunks, payloads, listed, strict=True)
             ]
         )
 
-    def _checked(self, schema: Schema, columns: list[list[np.ndarray]]) -> list[Payload]:
+    def _checked(self, schema: Schema, columns: list[list[np.ndarray]]) -> list[Checked]:
         """The readings of chunks as bytes that were decoded. Columns that the RMSE leaves in error are named once."""
         assert self._coder is not None
         assert self._reader is not None

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.bases import DICTIONARY, SENT, Basis
 from hrpursuit.compression.chunks.coding import decode_group, encode_group
-from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, TRANSFORM, Settings
+from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, TRANSFORM, GroupSettings
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.layout import Cursor
 
@@ -32,7 +32,7 @@ def groups(draw):
     seen = (rng.random(shape) >= draw(st.sampled_from([0.0, 0.0, 0.2, 0.9, 1.0]))).astype(np.int64)
     fraction = draw(st.integers(0, 6)) if size < LIMIT else 0
     steps = tuple(int(2**e) for e in rng.uniform(0, 14, n if mode == SAMPLES and draw(st.booleans()) else 1))
-    chosen = Settings(mode, (0,), steps, fraction, keep_positive=keep_positive)
+    chosen = GroupSettings(mode, (0,), steps, fraction, keep_positive=keep_positive)
     basis, low = Basis(), integers((0, 0))
     if mode == SAMPLES:
         widths = tuple(rng.integers(0, 59, n).tolist()) if draw(st.booleans()) else ()
@@ -75,7 +75,7 @@ def check(chosen, basis, apart, numbers, price=0.0):
     np.testing.assert_array_equal(seen, apart.seen)
     np.testing.assert_array_equal(low, numbers.low)
     cursor = Cursor(chosen.to_bytes())
-    received = Settings.from_cursor(cursor, shape[1])
+    received = GroupSettings.from_cursor(cursor, shape[1])
     cursor.end()
     assert received == chosen
     sent = Basis.from_cursor(Cursor(basis.to_bytes()), shape[1])
@@ -109,8 +109,8 @@ def test_a_decoder_has_what_the_encoder_has(group):
 def test_steps_of_one_leave_no_error(rng):
     values = np.cumsum(rng.integers(-50, 51, (60, 5)), axis=0)
     cells = Apart(integers((60, 5), 1)), Numbers(as_integers(values))
-    np.testing.assert_array_equal(check(Settings(SAMPLES, (0,), (1,)), Basis(), *cells), values)
-    close = check(Settings(TRANSFORM, (0,), (1,)), Basis(), *cells)
+    np.testing.assert_array_equal(check(GroupSettings(SAMPLES, (0,), (1,)), Basis(), *cells), values)
+    close = check(GroupSettings(TRANSFORM, (0,), (1,)), Basis(), *cells)
     assert np.abs(close - values).max() <= 3
 
 
@@ -119,9 +119,9 @@ def test_readings_that_need_more_room_than_expected(rng, mode):
     """Noise takes far more than the half byte a reading that the first buffer has."""
     values = rng.integers(-LIMIT, LIMIT + 1, (300, 8))
     cells = Apart(integers((300, 8), 1)), Numbers(as_integers(values))
-    data, _ = encode_group(Settings(mode, (0,), (1,)), Basis(), *cells)
+    data, _ = encode_group(GroupSettings(mode, (0,), (1,)), Basis(), *cells)
     assert len(data) > values.size // 2 + 1024
-    check(Settings(mode, (0,), (1,)), Basis(), *cells)
+    check(GroupSettings(mode, (0,), (1,)), Basis(), *cells)
 
 
 def test_a_transform_of_a_larger_step_is_shorter_and_coarser(rng):
@@ -129,7 +129,7 @@ def test_a_transform_of_a_larger_step_is_shorter_and_coarser(rng):
     cells = Apart(integers(smooth.shape, 1)), Numbers(as_integers(smooth))
     sizes, errors = [], []
     for step in (16, 64, 256, 1024):
-        data, coded = encode_group(Settings(TRANSFORM, (0,), (step,)), Basis(), *cells)
+        data, coded = encode_group(GroupSettings(TRANSFORM, (0,), (step,)), Basis(), *cells)
         sizes.append(len(data))
         errors.append(np.sqrt(np.mean((coded.whole - smooth) ** 2)) / step)
     assert sizes == sorted(sizes, reverse=True)
@@ -142,7 +142,7 @@ def test_gaps_cost_nothing_but_their_place(rng):
     values, seen = rng.integers(0, 500, (40, 4)), (rng.random((40, 4)) < 0.7).astype(np.int64)
     other = np.where(seen, values, rng.integers(-(2**15), 2**15, (40, 4)))
     for mode in (SAMPLES, TRANSFORM, CORRECTED):
-        chosen = Settings(mode, (0,), (16,), bound=9)
+        chosen = GroupSettings(mode, (0,), (16,), bound=9)
         data = [
             encode_group(chosen, Basis(), Apart(as_integers(seen)), Numbers(as_integers(v)), 0.1)[0]
             for v in (values, other)

@@ -9,9 +9,9 @@ from hrpursuit.compression import DamagedFile, Encoder, compress, decompress
 from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.bases import Basis
 from hrpursuit.compression.chunks.coding import decode_group, encode_group
-from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, TRANSFORM, Settings
-from hrpursuit.compression.encoding.decimals import take_apart
-from hrpursuit.compression.encoding.pieces import Piece
+from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, TRANSFORM, GroupSettings
+from hrpursuit.compression.encoding.chunk_groups import ChunkGroup
+from hrpursuit.compression.encoding.decimals import on_decimals
 from hrpursuit.compression.encoding.search import _few
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.datasets import make_sensor_network
@@ -26,8 +26,8 @@ def test_an_rmse_costs_no_more_than_no_loss(rng, n_values, rmse):
 
 
 def test_a_choice_is_made_on_few_rows_of_a_tall_piece(rng):
-    piece = Piece([take_apart(rng.standard_normal(10_000), np.inf)], Basis())
-    assert [len(few.columns[0].seen) for few in _few([piece])] == [3000]
+    group = ChunkGroup([on_decimals(rng.standard_normal(10_000), np.inf)], Basis())
+    assert [len(few.columns[0].given) for few in _few([group])] == [3000]
 
 
 def test_a_stream_whose_scale_changes_searches_anew():
@@ -57,7 +57,7 @@ def test_coded_readings_that_end_too_early_are_damage(rng, mode):
     """Instead of decoding zeros for as many rows as the chunk claims to have."""
     values = as_integers(rng.integers(0, 5000, (40, 6)) << 6)
     apart = Apart(integers((40, 6), 1))
-    settings = Settings(mode, (0,), (64,), 6, bound=3, scales=(64,))
+    settings = GroupSettings(mode, (0,), (64,), 6, bound=3, scales=(64,))
     data, _ = encode_group(settings, Basis(), apart, Numbers(values))
     assert decode_group(data, settings, Basis(), apart).whole.shape == (40, 6)
     with pytest.raises(DamagedFile, match="end too early"):

@@ -1,15 +1,13 @@
 """The encoder reaches its target narrowly, and takes the shorter way."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
 from hrpursuit.compression import compress, decompress
 from hrpursuit.compression.chunks.bases import Basis
 from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, TRANSFORM
-from hrpursuit.compression.encoding.decimals import take_apart
-from hrpursuit.compression.encoding.pieces import Piece, is_within
+from hrpursuit.compression.encoding.chunk_groups import ChunkGroup, is_within
+from hrpursuit.compression.encoding.decimals import on_decimals
 from hrpursuit.compression.encoding.search import Choice, RmseSearch, bounded, choose_bounded, encode_rmse, lossless
 from hrpursuit.datasets import make_sensor_network
 
@@ -19,8 +17,8 @@ def month():
     return make_sensor_network(744, 20, random_state=3)
 
 
-def piece_of(X):
-    return Piece([take_apart(column, np.inf) for column in X.T], Basis())
+def group_of(X, bound=np.inf):
+    return ChunkGroup([on_decimals(column, bound) for column in X.T], Basis())
 
 
 def relative_error(X, Y):
@@ -41,36 +39,36 @@ def test_an_rmse_is_met_over_all_chunks_together(month):
 @pytest.mark.parametrize("max_error", [1, 5])
 def test_the_shorter_of_samples_and_transform_is_taken(month, max_error):
     live = month[:300, np.isfinite(month).any(axis=0)]
-    piece = replace(piece_of(live), bound=max_error)
-    best = choose_bounded([piece], "default")
-    size = len(bounded(piece, max_error, best, "default").data)
+    group = group_of(live, max_error)
+    best = choose_bounded([group], "default")
+    size = len(bounded(group, max_error, best, "default").data)
     for other in (Choice(SAMPLES, 1.0, 0.0), Choice(CORRECTED, 1.65, 0.11)):
-        assert size <= len(bounded(piece, max_error, other, "default").data)
+        assert size <= len(bounded(group, max_error, other, "default").data)
     assert best.mode == (CORRECTED if max_error == 5 else SAMPLES)
 
 
 def test_all_choices_stay_within_the_bound(month):
-    piece = piece_of(month[:120, :6] - 20)
+    group = group_of(month[:120, :6] - 20)
     for choice in (Choice(SAMPLES, 1.0, 0.0), Choice(CORRECTED, 0.9, 0.0), Choice(CORRECTED, 3.0, 0.5)):
-        assert all(is_within(bounded(piece, 4, choice, "fast"), piece, 4))
+        assert all(is_within(bounded(group, 4, choice, "fast"), group, 4))
 
 
 def test_fine_errors_are_coded_as_samples_rough_ones_by_transform(month):
     live = month[:400, np.isfinite(month).any(axis=0)]
-    piece, rms = piece_of(live), np.sqrt(np.nanmean(live**2))
-    modes = [RmseSearch([piece], share * rms, "fast").best_choice(None).mode for share in (0.005, 0.1)]
+    group, rms = group_of(live), np.sqrt(np.nanmean(live**2))
+    modes = [RmseSearch([group], share * rms, "fast").best_choice(None).mode for share in (0.005, 0.1)]
     assert modes == [SAMPLES, TRANSFORM]
 
 
 def test_errors_below_the_decimals_are_left_to_no_loss(month):
-    piece = piece_of(month[:50, :4])
-    assert encode_rmse(RmseSearch([piece], 1e-6, "fast"), None) is None
+    group = group_of(month[:50, :4])
+    assert encode_rmse(RmseSearch([group], 1e-6, "fast"), None) is None
     assert len(compress(month[:50], relative_rmse=1e-8)) <= len(compress(month[:50], lossless=True)) + 4
 
 
 def test_haste_costs_little(month):
-    piece = piece_of(month[:, np.isfinite(month).any(axis=0)])
-    quick, slow = (len(lossless(piece, effort).data) for effort in ("fast", "default"))
+    group = group_of(month[:, np.isfinite(month).any(axis=0)])
+    quick, slow = (len(lossless(group, effort).data) for effort in ("fast", "default"))
     assert slow <= quick <= 1.08 * slow
     assert len(compress(month, relative_rmse=0.06, effort="fast")) <= 1.08 * len(compress(month, relative_rmse=0.06))
 
@@ -81,11 +79,11 @@ def test_an_rmse_is_kept_at_any_size(rng, size):
     assert relative_error(X / size, decompress(compress(X, relative_rmse=0.1)) / size) <= 0.1
 
 
-def test_a_piece_that_cannot_be_corrected_stays_within_the_bound_as_samples(month):
+def test_a_group_that_cannot_be_corrected_stays_within_the_bound_as_samples(month):
     """One column without decimals among columns with them has a step of its own."""
     X = month[:60, :4].copy()
     X[:, 1:] += 0.5
-    piece = piece_of(X)
-    assert all(is_within(bounded(piece, 4, Choice(CORRECTED, 1.35, 0.11), "default"), piece, 4))
+    group = group_of(X)
+    assert all(is_within(bounded(group, 4, Choice(CORRECTED, 1.35, 0.11), "default"), group, 4))
     steady = np.vstack([X[:, 1:2].repeat(4, axis=1), X])
     assert len(compress(steady, max_error=4, chunk_rows=60)) < len(steady) * 4 // 2

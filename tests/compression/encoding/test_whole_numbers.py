@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.handover import hand_over
 from hrpursuit.compression.chunks.settings import BY_FACTOR, MOST_STEP
-from hrpursuit.compression.encoding.decimals import take_apart
+from hrpursuit.compression.encoding.decimals import on_decimals
 from hrpursuit.compression.encoding.whole_numbers import (
     as_samples,
     fits_bound,
@@ -27,7 +27,7 @@ from hrpursuit.compression.kernels.samples import LIMIT
 
 
 def columns_of(table, bound=np.inf):
-    return [take_apart(column, bound) for column in np.asarray(table).T]
+    return [on_decimals(column, bound) for column in np.asarray(table).T]
 
 
 def handed_over(settings, numbers, whole=None):
@@ -81,11 +81,11 @@ def test_readings_that_are_no_decimals_count_in_sixteenths_of_the_bound(rng):
 
 @pytest.mark.parametrize(("size", "max_error"), [(1e300, 1e-300), (1.7e308, 5e-324), (1.0, 5e-324), (1e-310, 1e-322)])
 def test_bounds_that_are_out_of_reach(size, max_error, rng):
-    assert not fits_bound(take_apart(size * rng.random(9), max_error), max_error)
+    assert not fits_bound(on_decimals(size * rng.random(9), max_error), max_error)
 
 
 def test_bounds_beyond_all_numbers():
-    column = take_apart(np.array([0.5, 1.5, 2.0]), 1.7e308)
+    column = on_decimals(np.array([0.5, 1.5, 2.0]), 1.7e308)
     assert fits_bound(column, 1.7e308)
     assert within([column], 1.7e308)[0].steps[0] <= MOST_STEP
 
@@ -103,8 +103,8 @@ def test_an_offset_is_in_the_middle():
 
 
 def test_noise_of_more_than_forty_bits_is_not_coded(rng):
-    assert not fits_whole(take_apart(rng.integers(-(2**60), 2**60, 50), 0))
-    assert fits_whole(take_apart(rng.integers(-(2**40), 2**40, 50), 0))
+    assert not fits_whole(on_decimals(rng.integers(-(2**60), 2**60, 50), 0))
+    assert fits_whole(on_decimals(rng.integers(-(2**40), 2**40, 50), 0))
 
 
 @given(tables())

@@ -7,7 +7,7 @@ from hrpursuit.compression.chunks.bases import Group, read_groups
 from hrpursuit.compression.chunks.coding import count_gap_bytes, decode_group
 from hrpursuit.compression.chunks.handover import hand_over
 from hrpursuit.compression.chunks.payload import Payload
-from hrpursuit.compression.chunks.settings import MODES, SPARSE, Settings
+from hrpursuit.compression.chunks.settings import MODES, SPARSE, GroupSettings
 from hrpursuit.compression.chunks.tabular import decode_table, table_parts
 from hrpursuit.compression.chunks.verbatim import unpack
 from hrpursuit.compression.errors import damage
@@ -41,7 +41,7 @@ class ChunkDecoder:
                     columns[place] = column
             for group, places, data in self._coded(found):
                 cursor = Cursor(data)
-                settings = Settings.from_cursor(cursor, len(places))
+                settings = GroupSettings.from_cursor(cursor, len(places))
                 _check_mode(settings, group)
                 apart = Apart(integers((n_rows, len(places)), 1))
                 if found.apart is not None:
@@ -60,7 +60,7 @@ class ChunkDecoder:
             modes, n_gaps, n_coded = [], 0, 0
             for _, places, data in self._coded(found):
                 cursor = Cursor(data)
-                modes.append(MODES[Settings.from_cursor(cursor, len(places)).mode])
+                modes.append(MODES[GroupSettings.from_cursor(cursor, len(places)).mode])
                 gaps = count_gap_bytes(cursor.rest(), (n_rows, len(places)))
                 n_gaps += gaps
                 n_coded += len(data) - gaps
@@ -89,6 +89,6 @@ class ChunkDecoder:
         return out
 
 
-def _check_mode(settings: Settings, group: Group) -> None:
+def _check_mode(settings: GroupSettings, group: Group) -> None:
     if settings.mode == SPARSE and not group.basis.n_nonzero:
         raise ValueError("sparse codes without a dictionary")

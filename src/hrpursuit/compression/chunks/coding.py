@@ -4,7 +4,7 @@ import numpy as np
 
 from hrpursuit.compression.chunks.apart import Apart, Numbers
 from hrpursuit.compression.chunks.bases import Basis
-from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, Settings
+from hrpursuit.compression.chunks.settings import CORRECTED, SAMPLES, SPARSE, GroupSettings
 from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encoding, new_coder, start_decoding
 from hrpursuit.compression.kernels.compiled import as_integers, integers
@@ -16,7 +16,7 @@ from hrpursuit.compression.kernels.transform import code_transform, encoder_room
 
 
 def encode_group(
-    settings: Settings, basis: Basis, apart: Apart, wanted: Numbers, price: float = 0.0, n_fills: int = 3
+    settings: GroupSettings, basis: Basis, apart: Apart, wanted: Numbers, price: float = 0.0, n_fills: int = 3
 ) -> tuple[bytes, Numbers]:
     """The bytes of a group, and the numbers that a decoder gets; `price` of a bit in squared steps, and how often gaps
     are filled anew in transform coding.
@@ -32,7 +32,7 @@ def encode_group(
             return buffer[:size].tobytes(), got
 
 
-def decode_group(data: bytes, settings: Settings, basis: Basis, apart: Apart) -> Numbers:
+def decode_group(data: bytes, settings: GroupSettings, basis: Basis, apart: Apart) -> Numbers:
     """The numbers that `encode_group` has written; gaps and places of sentinels are set in `apart`."""
     buffer, coder = np.frombuffer(data, dtype=np.uint8).copy(), new_coder()  # writable, as that of the encoder
     start_decoding(coder, buffer)
@@ -45,7 +45,7 @@ def decode_group(data: bytes, settings: Settings, basis: Basis, apart: Apart) ->
 
 
 def _run(
-    coder: np.ndarray, buffer: np.ndarray, decoding: bool, settings: Settings, basis: Basis, apart: Apart,
+    coder: np.ndarray, buffer: np.ndarray, decoding: bool, settings: GroupSettings, basis: Basis, apart: Apart,
     wanted: Numbers, price: float, n_fills: int,
 ) -> Numbers:  # fmt: skip
     n = apart.seen.shape[1]

@@ -3,13 +3,13 @@
 import numpy as np
 
 from hrpursuit.compression.chunks.apart import Apart, Numbers
-from hrpursuit.compression.chunks.settings import BY_FACTOR, CORRECTED, Settings
+from hrpursuit.compression.chunks.settings import BY_FACTOR, CORRECTED, GroupSettings
 
 #: Powers of ten as literals: all of them are exact.
 POWERS = (1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15)
 
 
-def hand_over(settings: Settings, apart: Apart, coded: Numbers, dtypes: list[np.dtype]) -> list[np.ndarray]:
+def hand_over(settings: GroupSettings, apart: Apart, numbers: Numbers, dtypes: list[np.dtype]) -> list[np.ndarray]:
     """Columns of these types, with the cells apart in their places. A whole number k becomes k / 10^decimals, one
     division in double precision (or k * factor, one product), and then takes the type of the column.
     """
@@ -17,20 +17,20 @@ def hand_over(settings: Settings, apart: Apart, coded: Numbers, dtypes: list[np.
     fraction = 0 if settings.mode == CORRECTED else settings.fraction
     columns = []
     for j, dtype in enumerate(dtypes):
-        numbers = np.asarray(coded.whole[:, j], dtype=np.int64)
+        whole = np.asarray(numbers.whole[:, j], dtype=np.int64)
         divisor = 1.0
         if fraction < 0:
-            numbers = numbers << -fraction
+            whole = whole << -fraction
         elif settings.rounded or dtype.kind in "biu":
-            numbers = (numbers + ((1 << fraction) >> 1)) >> fraction
+            whole = (whole + ((1 << fraction) >> 1)) >> fraction
         else:
             divisor = float(1 << fraction)
         if settings.widths:
-            numbers = (numbers << settings.widths[j]) + np.asarray(coded.low[:, j], dtype=np.int64)
+            whole = (whole << settings.widths[j]) + np.asarray(numbers.low[:, j], dtype=np.int64)
         if settings.offsets:
-            numbers = numbers + settings.offsets[j]
+            whole = whole + settings.offsets[j]
         decimals = settings.decimals[j if len(settings.decimals) == n else 0]
-        columns.append(_column(numbers, decimals, settings.factor, divisor, dtype))
+        columns.append(_column(whole, decimals, settings.factor, divisor, dtype))
     apart.set_values(columns)
     return columns
 

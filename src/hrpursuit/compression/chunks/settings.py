@@ -21,9 +21,9 @@ _GRAIN, _SCALES, _HASTE = 1, 2, 4
 
 
 @dataclass(frozen=True)
-class Settings:
-    """How whole numbers are coded, and how they become values. Where a tuple may have one entry, it holds for all
-    columns.
+class GroupSettings:
+    """How the whole numbers of a group of columns are coded, and how they become values. Where a tuple may have one
+    entry, it holds for all columns.
     """
 
     mode: int
@@ -57,7 +57,7 @@ class Settings:
         return out
 
     @classmethod
-    def from_cursor(cls, cursor: Cursor, n: int) -> "Settings":
+    def from_cursor(cls, cursor: Cursor, n: int) -> "GroupSettings":
         flags = cursor.byte()
         decimals = tuple(cursor.take(n if flags & _DECIMALS else 1))
         if any(d > MOST_DECIMALS and d != BY_FACTOR for d in decimals):

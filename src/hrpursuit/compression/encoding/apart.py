@@ -2,9 +2,14 @@
 else, such as -9999.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+
+from hrpursuit.compression.chunks.apart import Apart
+from hrpursuit.compression.encoding.columns import Column
+from hrpursuit.compression.kernels.compiled import as_integers
 
 _MOST_SENTINELS = 3  # of a column
 _FEWEST_OF_A_SENTINEL = 8  # times that a value occurs, to be a symbol of its own rather than an exception
@@ -13,69 +18,45 @@ _FAR = 30  # ranges of the middle 98%, that an exception lies away from them
 _MOST_FAR = 0.01  # share of a column that may be so far away
 
 
-@dataclass
-class ApartCells:
-    """Of one column: which cells are gaps, which are exceptions, and sentinels with their places."""
-
-    is_gap: np.ndarray
-    is_odd: np.ndarray
-    sentinels: list[np.ndarray] = field(default_factory=list)  # places of each, as bool
-
-    @classmethod
-    def nothing(cls, n_rows: int) -> "ApartCells":
-        """All cells are gaps."""
-        return cls(np.ones(n_rows, bool), np.zeros(n_rows, bool))
-
-    def first_rows(self, n_rows: int) -> "ApartCells":
-        return ApartCells(self.is_gap[:n_rows], self.is_odd[:n_rows], [places[:n_rows] for places in self.sentinels])
-
-    @property
-    def is_coded(self) -> np.ndarray:
-        """Cells whose values are numbers to be coded."""
-        coded = ~(self.is_gap | self.is_odd)
-        for places in self.sentinels:
-            coded &= ~places
-        return coded
-
-
-def take_cells_apart(column: np.ndarray, bound: float) -> ApartCells:
-    """Gaps, infinities, without loss (bound 0) negative zeros; sentinels, and values far away from all others unless
-    single readings have no bound.
+def sort_cells(given: np.ndarray, bound: float) -> Column:
+    """A column without ways: gaps, infinities, without loss (bound 0) negative zeros; sentinels, and values far away
+    from all others unless single readings have no bound.
     """
-    if column.dtype.kind != "f":
-        found = ApartCells(np.zeros(len(column), bool), np.zeros(len(column), bool))
-    else:
-        found = ApartCells(np.isnan(column), np.isinf(column))
+    is_gap, is_odd = np.zeros(len(given), bool), np.zeros(len(given), bool)
+    sentinels: list[np.ndarray] = []
+    if given.dtype.kind == "f":
+        is_gap, is_odd = np.isnan(given), np.isinf(given)
         if bound == 0:
-            found.is_odd |= (column == 0) & np.signbit(column)
-        _promote(found, column)
-    if column.dtype.kind != "b" and bound < np.inf:
-        with np.errstate(over="ignore"):  # ranges of the largest floats
-            _set_far_apart(found, column)
-    return found
+            is_odd |= (given == 0) & np.signbit(given)
+        sentinels = _frequent(given, is_odd)
+        for places in sentinels:
+            is_odd &= ~places
+    column = Column(given, bound, is_gap, is_odd, sentinels)
+    if given.dtype.kind == "b" or bound == np.inf:
+        return column
+    with np.errstate(over="ignore"):  # ranges of the largest floats
+        return _with_far(column)
 
 
-def _promote(found: ApartCells, column: np.ndarray) -> None:
-    """Odd values that come often become sentinels."""
-    if not found.is_odd.any():
-        return
-    bits = column.view(f"u{column.dtype.itemsize}")
-    values, counts = np.unique(bits[found.is_odd], return_counts=True)
-    for value in values[counts >= _FEWEST_OF_A_SENTINEL][:_MOST_SENTINELS]:
-        places = found.is_odd & (bits == value)
-        found.sentinels.append(places)
-        found.is_odd &= ~places
+def _frequent(given: np.ndarray, is_odd: np.ndarray) -> list[np.ndarray]:
+    """Places of the odd values that come often."""
+    if not is_odd.any():
+        return []
+    bits = given.view(f"u{given.dtype.itemsize}")
+    values, counts = np.unique(bits[is_odd], return_counts=True)
+    return [is_odd & (bits == value) for value in values[counts >= _FEWEST_OF_A_SENTINEL][:_MOST_SENTINELS]]
 
 
-def _set_far_apart(found: ApartCells, column: np.ndarray) -> None:
-    coded = np.flatnonzero(found.is_coded)
+def _with_far(column: Column) -> Column:
+    """Values far away from all others are sentinels if they come often, and odd otherwise."""
+    coded = np.flatnonzero(column.is_coded)
     if len(coded) < 20:
-        return
-    values = column[coded].astype(np.float64)
+        return column
+    values, sentinels = column.given[coded].astype(np.float64), list(column.sentinels)
     for end in (0, -1):
-        while len(found.sentinels) < _MOST_SENTINELS and len(values) >= 20:
+        while len(sentinels) < _MOST_SENTINELS and len(values) >= 20:
             value = values.min() if end == 0 else values.max()
-            given = column[coded]
+            given = column.given[coded]
             at = given == (given.min() if end == 0 else given.max())  # beyond 2^53, floats do not tell numbers apart
             rest = values[~at]
             if len(rest) < 2 or np.count_nonzero(at) < _FEWEST_OF_A_SENTINEL:
@@ -83,14 +64,49 @@ def _set_far_apart(found: ApartCells, column: np.ndarray) -> None:
             span = rest.max() - rest.min()
             if not abs(value - (rest.min() if end == 0 else rest.max())) > _ISOLATED * span > 0:
                 break
-            places = np.zeros(len(column), bool)
+            places = np.zeros(len(column.given), bool)
             places[coded[at]] = True
-            found.sentinels.append(places)
+            sentinels.append(places)
             coded, values = coded[~at], rest
+    if len(sentinels) > len(column.sentinels):
+        column = replace(column, sentinels=sentinels)
     ordered = np.sort(values)
     low, high = ordered[len(ordered) // 100], ordered[-1 - len(ordered) // 100]
-    if not high > low:
-        return
     far = (values < low - _FAR * (high - low)) | (values > high + _FAR * (high - low))
-    if 0 < np.count_nonzero(far) <= max(4, _MOST_FAR * len(values)):
-        found.is_odd[coded[far]] = True
+    if not (high > low and 0 < np.count_nonzero(far) <= max(4, _MOST_FAR * len(values))):
+        return column
+    is_odd = column.is_odd.copy()
+    is_odd[coded[far]] = True
+    return replace(column, is_odd=is_odd)
+
+
+def cells_apart(columns: Sequence[Column]) -> Apart:
+    """What is not coded of these columns together."""
+    n = len(columns)
+    seen = np.column_stack([~column.is_gap for column in columns])
+    odd = [column.is_odd for column in columns]
+    nan_bits = {}
+    for size in (2, 4, 8):
+        floats = [(j, column) for j, column in enumerate(columns) if column.given.dtype == np.dtype(f"f{size}")]
+        patterns = [column.given.view(f"u{size}")[column.is_gap] for _, column in floats if column.bound == 0]
+        if any(len(pattern) for pattern in patterns):
+            values, counts = np.unique(np.concatenate(patterns), return_counts=True)
+            common = values[np.argmax(counts)]
+            if common != np.array(np.nan, f"f{size}").view(f"u{size}"):
+                nan_bits[size] = int(common)
+            for j, column in floats:
+                if column.bound == 0 and len(values) > 1:
+                    odd[j] = odd[j] | (column.is_gap & (column.given.view(f"u{size}") != common))
+    cells = np.concatenate([np.flatnonzero(places) * n + j for j, places in enumerate(odd)])
+    cells.sort()
+    values = [_bits(columns[cell % n].given[cell // n]) for cell in cells.tolist()]
+    sentinels = [
+        (j, _bits(column.given[np.argmax(places)]), as_integers(places))
+        for j, column in enumerate(columns)
+        for places in column.sentinels
+    ]
+    return Apart(as_integers(seen), nan_bits, cells, values, sentinels)
+
+
+def _bits(value: np.generic) -> bytes:
+    return value.astype(value.dtype.newbyteorder("<")).tobytes()

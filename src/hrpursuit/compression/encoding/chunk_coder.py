@@ -9,11 +9,12 @@ import numpy as np
 from hrpursuit.compression.chunks.bases import Group, write_groups
 from hrpursuit.compression.chunks.payload import Payload
 from hrpursuit.compression.chunks.verbatim import may_repeat, pack
+from hrpursuit.compression.encoding.chunk_groups import ChunkGroup, Encoded, is_same, is_within
+from hrpursuit.compression.encoding.columns import Column, Limits
 from hrpursuit.compression.encoding.grouping import make_groups
-from hrpursuit.compression.encoding.open_chunk import Limits, OpenChunk
-from hrpursuit.compression.encoding.pieces import Coded, Piece, is_same, is_within
+from hrpursuit.compression.encoding.open_chunk import OpenChunk
 from hrpursuit.compression.encoding.search import Choice, RmseSearch, bounded, choose_bounded, encode_rmse, lossless
-from hrpursuit.compression.encoding.table_columns import TableColumn
+from hrpursuit.compression.encoding.table_columns import on_grids
 from hrpursuit.compression.encoding.tabular import encode_columns
 from hrpursuit.compression.encoding.whole_numbers import LEAST_UNIT
 from hrpursuit.compression.jobs import in_order
@@ -73,14 +74,14 @@ class ChunkCoder:
     ) -> Iterator[bytes]:
         """All chunks, the target met over all of them together; in threads."""
         if self.target.kind in ("lossless", "max_error"):
-            coded = self._encode_all_within(chunks, n_jobs)
+            payloads = self._encode_all_within(chunks, n_jobs)
         elif self.target.kind == "relative_rmse":
-            coded = self._encode_towards_rmse(chunks, n_jobs)
+            payloads = self._encode_towards_rmse(chunks, n_jobs)
         else:
             opened = (OpenChunk(columns, self._groups, self.target, self._limits) for columns in chunks)
-            coded = in_order(self._finish, opened, n_jobs)
+            payloads = in_order(self._finish, opened, n_jobs)
         n_rows, n_done = sum(len(chunk[0]) for chunk in chunks if chunk), 0
-        for columns, data in zip(chunks, coded, strict=True):
+        for columns, data in zip(chunks, payloads, strict=True):
             yield data
             n_done += len(columns[0])
             if progress is not None:
@@ -88,13 +89,13 @@ class ChunkCoder:
 
     def _encode_towards_rmse(self, chunks: Sequence[list[np.ndarray]], n_jobs: int) -> Iterator[bytes]:
         opened = [OpenChunk(columns, self._groups, self.target, self._limits) for columns in chunks]
-        lossy = self._towards_rmse([piece for chunk in opened for piece in chunk.pieces if piece.bound], n_jobs)
+        lossy = self._towards_rmse([group for chunk in opened for group in chunk.groups if group.bound], n_jobs)
         if lossy is None:  # no loss keeps every error
             opened = [OpenChunk(columns, self._groups, LOSSLESS, self._limits) for columns in chunks]
-        coded = [[next(lossy) for piece in chunk.pieces if piece.bound] if lossy else None for chunk in opened]
+        encoded = [[next(lossy) for group in chunk.groups if group.bound] if lossy else None for chunk in opened]
 
         def finish(place: int) -> bytes:
-            data, columns = self._finish(opened[place], coded[place]), chunks[place]
+            data, columns = self._finish(opened[place], encoded[place]), chunks[place]
             if len(columns) * len(columns[0]) <= _CELLS_TO_COMPARE:
                 data = min(data, self._as_table(columns, np.zeros(len(columns))), key=len)
             return data
@@ -164,7 +165,7 @@ class ChunkCoder:
         """
         effort = effort or self.effort
         taken = [
-            TableColumn.of(np.ascontiguousarray(column), 0.0 if column.dtype.kind == "b" else float(bound))
+            on_grids(np.ascontiguousarray(column), 0.0 if column.dtype.kind == "b" else float(bound))
             for column, bound in zip(columns, bounds, strict=True)
         ]
         empty = np.array([column.is_empty for column in taken])
@@ -180,95 +181,95 @@ class ChunkCoder:
         plain = [column.given for column in taken]
         found = Payload(empty, verbatim, ~(empty | verbatim), table_data=data)
         found.verbatim_data = pack([plain[place] for place in np.flatnonzero(verbatim)]) if verbatim.any() else b""
-        coded = found.to_bytes()
-        if may_repeat(plain, len(coded), effort) and not empty.all():
+        payload = found.to_bytes()
+        if may_repeat(plain, len(payload), effort) and not empty.all():
             packed = Payload(empty, ~empty, np.zeros(len(taken), bool))
             packed.verbatim_data = pack([column for column, nothing in zip(plain, empty, strict=True) if not nothing])
-            coded = min(coded, packed.to_bytes(), key=len)
-        return coded
+            payload = min(payload, packed.to_bytes(), key=len)
+        return payload
 
     def _choose(self, chunks: Sequence[list[np.ndarray]]) -> None:
         """How to stay within the bound, from a few chunks; nothing if these have no readings."""
         few = [chunks[i] for i in np.unique(np.linspace(0, len(chunks) - 1, min(len(chunks), 3)).astype(int))]
         opened = [OpenChunk(columns, self._groups, self.target, self._limits) for columns in few]
-        pieces = [piece for chunk in opened for piece in chunk.pieces if piece.bound]
-        if pieces:
-            self._choice = choose_bounded(pieces, self.effort)
+        groups = [group for chunk in opened for group in chunk.groups if group.bound]
+        if groups:
+            self._choice = choose_bounded(groups, self.effort)
 
-    def _finish(self, chunk: OpenChunk, lossy: list[Coded] | None = None) -> bytes:
-        """Code a chunk, pieces with loss as they were coded already if they were; columns that do not come back as
+    def _finish(self, chunk: OpenChunk, lossy: list[Encoded] | None = None) -> bytes:
+        """Encode a chunk, groups with loss as they are encoded already if they are; columns that do not come back as
         they should are kept as they are.
         """
         while True:
             ready = iter(lossy or ())
-            coded = [next(ready) if lossy and piece.bound else self._code(piece) for piece in chunk.pieces]
+            encoded = [next(ready) if lossy and group.bound else self._encode_group(group) for group in chunk.groups]
             failed = [
                 place
-                for one, piece, places in zip(coded, chunk.pieces, chunk.places, strict=True)
-                for place, is_kept in zip(places, _keeps(one, piece), strict=True)
+                for one, group in zip(encoded, chunk.groups, strict=True)
+                for place, is_kept in zip(group.places, _keeps(one, group), strict=True)
                 if not is_kept
             ]
             if not failed:
-                return chunk.to_bytes(coded)
+                return chunk.to_bytes(encoded)
             chunk = chunk.keeping(failed)
 
-    def _code(self, piece: Piece) -> Coded:
-        if piece.basis.n_nonzero:
+    def _encode_group(self, group: ChunkGroup) -> Encoded:
+        if group.basis.n_nonzero:
             from hrpursuit.compression.encoding.sparse_codes import encode_sparse  # noqa: PLC0415 - it needs scikit-learn
 
-            return encode_sparse(piece)
-        if 0 < piece.bound < math.inf:
-            return self._within(piece)
-        return lossless(piece, self.effort)
+            return encode_sparse(group)
+        if 0 < group.bound < math.inf:
+            return self._within(group)
+        return lossless(group, self.effort)
 
-    def _within(self, piece: Piece) -> Coded:
-        """A piece within the bound: if need be with one a little smaller, since the bound is no decimal itself, or with
+    def _within(self, group: ChunkGroup) -> Encoded:
+        """A group within the bound: if need be with one a little smaller, since the bound is no decimal itself, or with
         a whole one, to which the rounding of whole numbers does not add.
         """
         if self._choice is None:  # nothing to choose by so far
-            self._choice = choose_bounded([piece], self.effort)
-        bounds = [piece.bound, piece.bound * (1 - 1e-9)]
-        if piece.bound > 1 and any(column.ends_whole for column in piece.columns):
-            bounds.append(math.floor(piece.bound))
+            self._choice = choose_bounded([group], self.effort)
+        bounds = [group.bound, group.bound * (1 - 1e-9)]
+        if group.bound > 1 and any(column.ends_whole for column in group.columns):
+            bounds.append(math.floor(group.bound))
         for bound in bounds:
-            coded = bounded(piece, bound, self._choice, self.effort)
-            if all(_keeps(coded, piece)):
+            encoded = bounded(group, bound, self._choice, self.effort)
+            if all(_keeps(encoded, group)):
                 break
-        return coded
+        return encoded
 
-    def _towards_rmse(self, pieces: list[Piece], n_jobs: int) -> Iterator[Coded] | None:
-        """All pieces coded so that the error is kept; None if only coding without loss keeps it."""
-        largest = max((column.largest for piece in pieces for column in piece.columns), default=0.0)
+    def _towards_rmse(self, groups: list[ChunkGroup], n_jobs: int) -> Iterator[Encoded] | None:
+        """All groups encoded so that the error is kept; None if only coding without loss keeps it."""
+        largest = max((column.largest for group in groups for column in group.columns), default=0.0)
         if largest == 0.0:
             return None
-        n_readings = sum(piece.n_readings for piece in pieces)
-        rms = math.sqrt(sum(piece.squares(largest) for piece in pieces) / n_readings) * largest
+        n_readings = sum(group.n_readings for group in groups)
+        rms = math.sqrt(sum(group.squares(largest) for group in groups) / n_readings) * largest
         if self.target.amount * rms < LEAST_UNIT:
             return None
-        found = encode_rmse(RmseSearch(pieces, self.target.amount * rms, self.effort, n_jobs), self._choice)
+        found = encode_rmse(RmseSearch(groups, self.target.amount * rms, self.effort, n_jobs), self._choice)
         if found is None:
             return None
         self._choice = self._choice or found[1]
         return iter(found[0])
 
 
-def _shortest(columns: list[TableColumn], effort: str) -> tuple[bytes, list[bool]]:
+def _shortest(columns: list[Column], effort: str) -> tuple[bytes, list[bool]]:
     """The part of a chunk with these columns. Choices are made on some rows, so that more effort may be longer in the
     end: less is tried, too, where that takes no time.
     """
     efforts = EFFORTS[: EFFORTS.index(effort) + 1]
     if len(columns) * len(columns[0].given) > _CELLS_TO_TRY:
         efforts = efforts[-1:]
-    coded = [encode_columns(columns, effort) for effort in efforts]
-    return min(coded, key=lambda one: (not all(one[1]), len(one[0])))
+    encoded = [encode_columns(columns, effort) for effort in efforts]
+    return min(encoded, key=lambda one: (not all(one[1]), len(one[0])))
 
 
 def _has_readings(column: np.ndarray) -> bool:
     return column.dtype.kind != "f" or bool(np.isfinite(column).any())
 
 
-def _keeps(coded: Coded, piece: Piece) -> list[bool]:
+def _keeps(encoded: Encoded, group: ChunkGroup) -> list[bool]:
     """For each column whether it is as the target asks."""
-    if 0 < piece.bound < math.inf:
-        return is_within(coded, piece, piece.bound)
-    return is_same(coded, piece) if piece.bound == 0 else [True] * len(piece.columns)
+    if 0 < group.bound < math.inf:
+        return is_within(encoded, group, group.bound)
+    return is_same(encoded, group) if group.bound == 0 else [True] * len(group.columns)

@@ -1,6 +1,6 @@
 """Finding the grid of a column: decimals, multiples, a list of values, or the leading part of floats."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from hrpursuit.compression.chunks.grids import (
 )
 from hrpursuit.compression.chunks.lists import decimal_parts
 from hrpursuit.compression.chunks.numbers import can_be_packed
+from hrpursuit.compression.encoding.columns import Way
 from hrpursuit.compression.encoding.decimals import FEW_ODD, VERY_ODD
 from hrpursuit.compression.encoding.steady import MOST_HALF, bits_of_changes, is_slow, steady_path
 from hrpursuit.compression.kernels.table_state import LIMIT
@@ -41,16 +42,7 @@ _MOST_SIGNIFICANT = 16  # bits of a mantissa that is short
 _FEW_VALUES = 0.85  # a list of values has at most this share of them
 
 
-@dataclass(frozen=True)
-class Found:
-    """A grid, and the whole numbers of the values on it."""
-
-    grid: Grid
-    numbers: np.ndarray  # coded ones
-    fits: np.ndarray  # where they are the value
-
-
-def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Found]:
+def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Way]:
     """Grids on which all but `n_odd` values lie (all of the first one found), the simplest first. None if it is empty.
 
     Parameters
@@ -86,7 +78,7 @@ def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Found]:
     return [leading] if leading is not None else []
 
 
-def _of_short_floats(values: np.ndarray) -> list[Found]:
+def _of_short_floats(values: np.ndarray) -> list[Way]:
     """Floats with few significant bits, as those of half precision: from one to the next, without the last bits."""
     mantissa = MANTISSA[values.dtype.itemsize]
     together = int(np.bitwise_or.reduce(values.view(f"u{values.dtype.itemsize}")))
@@ -99,23 +91,23 @@ def _of_short_floats(values: np.ndarray) -> list[Found]:
     grid = Grid(SHORT, decimals=n_zero)
     if not np.array_equal(np.signbit(floats_at(numbers << n_zero, values.dtype)), np.signbit(values)):
         return []  # a negative zero
-    return [Found(grid, numbers, np.ones(len(values), bool))]
+    return [Way(grid, numbers, np.ones(len(values), bool))]
 
 
 def _is_within_limit(numbers: np.ndarray) -> bool:
     return bool(len(numbers) == 0 or (int(numbers.max()) - int(numbers.min())) < 2**60)
 
 
-def _of_whole_numbers(values: np.ndarray) -> Found | None:
+def _of_whole_numbers(values: np.ndarray) -> Way | None:
     if values.dtype == np.uint64 and int(values.max()) > 2**62:
         return None
     numbers = values.astype(np.int64)
     if values.dtype == np.int64 and max(-int(numbers.min()), int(numbers.max())) > 2**62:
         return None
-    return Found(Grid(), numbers, np.ones(len(numbers), bool))
+    return Way(Grid(), numbers, np.ones(len(numbers), bool))
 
 
-def _in_steps(found: Found, half: int = 0) -> Found:
+def _in_steps(found: Way, half: int = 0) -> Way:
     """Numbers within `half` of the given ones, in the longest steps: whole numbers often have a common divisor, as
     readings of a converter have that are written as decimals.
     """
@@ -126,7 +118,7 @@ def _in_steps(found: Found, half: int = 0) -> Found:
     return replace(found, grid=grid, numbers=np.where(found.fits, numbers, 0))
 
 
-def _divisor(found: Found, half: int) -> tuple[int, int]:
+def _divisor(found: Way, half: int) -> tuple[int, int]:
     """Common divisor of all numbers less an offset; 1 and 0 where it is too large for a step, or the bound is better
     used up in ones.
     """
@@ -137,7 +129,7 @@ def _divisor(found: Found, half: int) -> tuple[int, int]:
     return (divisor, first % divisor) if 2 * half + 1 <= step <= MOST_STEP else (1, 0)
 
 
-def _with_steady(found: Found, half: int) -> list[Found]:
+def _with_steady(found: Way, half: int) -> list[Way]:
     """Numbers within `half` of the given ones: in steps, and for slow columns with as few changes as may be; what takes
     fewer bits by a rough count first.
     """
@@ -152,24 +144,24 @@ def _with_steady(found: Found, half: int) -> list[Found]:
     return _shorter_first(plain, grid, -((half - exact) // coarse), (exact + half) // coarse)
 
 
-def _shorter_first(plain: Found, grid: Grid, least: np.ndarray, most: np.ndarray) -> list[Found]:
+def _shorter_first(plain: Way, grid: Grid, least: np.ndarray, most: np.ndarray) -> list[Way]:
     """A quantised column, and one on this grid with few changes between these numbers; the second alone where it is
     clearly shorter.
     """
     numbers = np.zeros(len(plain.numbers), np.int64)
     numbers[plain.fits] = steady_path(least, most)
-    steady = Found(grid, numbers, plain.fits)
+    steady = Way(grid, numbers, plain.fits)
     bits = [bits_of_changes(way.numbers[way.fits]) for way in (plain, steady)]
     if bits[1] < _CLEARLY * bits[0]:
         return [steady]
     return [plain, steady] if bits[0] <= bits[1] else [steady, plain]
 
 
-def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
+def _of_decimals(values: np.ndarray, n_odd: int) -> Way | None:
     """Fewest decimals that all but `n_odd` values have; with two more at most, if then all fit. Values may be decimals
     that were rounded to single precision.
     """
-    best: Found | None = None
+    best: Way | None = None
     probe = values[:: max(1, len(values) // _PROBE)][:_PROBE]
     may_be_single = values.dtype.itemsize == 8 and _n_single(probe) > 0.9 * len(probe)
     for decimals in range(len(POWERS)):
@@ -182,7 +174,7 @@ def _of_decimals(values: np.ndarray, n_odd: int) -> Found | None:
             n_left = int(np.count_nonzero(~fits))
             if n_left == 0 or (best is None and n_left <= n_odd):
                 is_few = n_left <= max(FEW_ODD, len(values) // VERY_ODD)
-                best = Found(Grid(decimals=decimals, single=single), np.where(fits, numbers, 0).astype(np.int64), fits)
+                best = Way(Grid(decimals=decimals, single=single), np.where(fits, numbers, 0).astype(np.int64), fits)
                 if is_few:
                     return best
     return best
@@ -205,7 +197,7 @@ def nearest_whole(values: np.ndarray, decimals: int, single: bool) -> tuple[np.n
         return numbers, fits & (back.astype(values.dtype) == values)
 
 
-def _of_lattice(values: np.ndarray) -> Found | None:
+def _of_lattice(values: np.ndarray) -> Way | None:
     """Multiples of a factor, from zero or from the least value: readings of a converter times a scale."""
     distinct = np.unique(values)
     if len(distinct) < 3 or len(distinct) > max(64, len(values) // 2):
@@ -263,18 +255,18 @@ def _nice_factors(estimate: float, slack: float, exact: np.ndarray, step: float)
     return found
 
 
-def _if_exact(values: np.ndarray, grid: Grid, numbers: np.ndarray) -> Found | None:
+def _if_exact(values: np.ndarray, grid: Grid, numbers: np.ndarray) -> Way | None:
     if not np.abs(numbers).max() < LIMIT:
         return None
     whole = numbers.astype(np.int64)
     for single in (False, True) if values.dtype.itemsize == 8 else (False,):
         tried = replace(grid, single=single)
         if np.array_equal(tried.to_values(whole, values.dtype), values):
-            return Found(tried, whole, np.ones(len(values), bool))
+            return Way(tried, whole, np.ones(len(values), bool))
     return None
 
 
-def _listed(values: np.ndarray, found: Found | None) -> list[Found]:
+def _listed(values: np.ndarray, found: Way | None) -> list[Way]:
     """The list of the different values, where they are few for their range."""
     distinct, ranks = np.unique(values, return_inverse=True)
     if len(distinct) > max(2, _FEW_VALUES * len(values)) or (found is not None and not found.fits.all()):
@@ -284,10 +276,10 @@ def _listed(values: np.ndarray, found: Found | None) -> list[Found]:
     return [_list_of(distinct, ranks)]
 
 
-def _list_of(distinct: np.ndarray, ranks: np.ndarray) -> Found:
+def _list_of(distinct: np.ndarray, ranks: np.ndarray) -> Way:
     decimals, single = _inner_decimals(distinct)
     grid = Grid(VALUES, decimals=decimals, values=distinct, single=single)
-    return Found(grid, ranks.reshape(-1).astype(np.int64), np.ones(len(ranks.reshape(-1)), bool))
+    return Way(grid, ranks.reshape(-1).astype(np.int64), np.ones(len(ranks.reshape(-1)), bool))
 
 
 def _inner_decimals(distinct: np.ndarray) -> tuple[int, bool]:
@@ -309,7 +301,7 @@ def _inner_decimals(distinct: np.ndarray) -> tuple[int, bool]:
     return 0, False
 
 
-def _merged(values: np.ndarray, bound: float) -> list[Found]:
+def _merged(values: np.ndarray, bound: float) -> list[Way]:
     """The list of different values, with those that lie within twice the bound as one in their middle."""
     distinct, ranks = np.unique(values, return_inverse=True)
     if len(distinct) > max(2, _FEW_VALUES * len(values)):
@@ -339,7 +331,7 @@ def _merged(values: np.ndarray, bound: float) -> list[Found]:
     return [_list_of(kept, cluster[ranks.reshape(-1)])]
 
 
-def _bounded(values: np.ndarray, found: Found | None, bound: float) -> list[Found]:
+def _bounded(values: np.ndarray, found: Way | None, bound: float) -> list[Way]:
     """In steps of at most twice the bound, and for slow columns with few changes; decimals and multiples are judged as
     such.
     """
@@ -360,7 +352,7 @@ def _bounded(values: np.ndarray, found: Found | None, bound: float) -> list[Foun
     grid, whole = Grid(FACTOR, factor=float(factor)), numbers.astype(np.int64)
     with np.errstate(over="ignore", invalid="ignore"):
         fits = np.abs(grid.to_values(whole, values.dtype).astype(np.float64) - exact) <= bound
-    plain = Found(grid, np.where(fits, whole, 0), fits)
+    plain = Way(grid, np.where(fits, whole, 0), fits)
     if values.dtype.itemsize < 8 or not is_slow(whole[fits]):  # narrow floats round on their own
         return [plain]
     unit, inside = factor / (2 * MOST_HALF), exact[fits]
@@ -377,7 +369,7 @@ def _is_fine(values: np.ndarray, grid: Grid) -> bool:
     return float(np.spacing(narrow(np.abs(values).max()))) <= _FINE * unit
 
 
-def _of_floats(values: np.ndarray) -> Found | None:
+def _of_floats(values: np.ndarray) -> Way | None:
     """The leading part in about 32 steps per standard deviation of what cannot be predicted."""
     exact = values.astype(np.float64)
     largest = float(np.abs(exact).max())
@@ -388,4 +380,4 @@ def _of_floats(values: np.ndarray) -> Found | None:
     exponent = int(np.floor(np.log2(deviation / _STEPS_PER_DEVIATION)))
     exponent = max(exponent, int(np.ceil(np.log2(largest))) - 33, LEAST_EXPONENT[values.dtype.itemsize] + 2)
     numbers = leading_parts(values, exponent)
-    return Found(Grid(FLOAT, decimals=exponent), numbers, np.ones(len(values), bool))
+    return Way(Grid(FLOAT, decimals=exponent), numbers, np.ones(len(values), bool))

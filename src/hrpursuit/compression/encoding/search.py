@@ -8,8 +8,8 @@ from functools import partial
 
 import numpy as np
 
-from hrpursuit.compression.chunks.settings import CORRECTED, MOST_STEP, SAMPLES, TRANSFORM, Settings
-from hrpursuit.compression.encoding.pieces import Coded, Piece, encode
+from hrpursuit.compression.chunks.settings import CORRECTED, MOST_STEP, SAMPLES, TRANSFORM, GroupSettings
+from hrpursuit.compression.encoding.chunk_groups import ChunkGroup, Encoded, encode
 from hrpursuit.compression.encoding.whole_numbers import (
     as_samples,
     fits_unit,
@@ -41,28 +41,28 @@ class Choice:
     price: float
 
 
-def lossless(piece: Piece, effort: str = "default") -> Coded:
-    """One piece without loss."""
-    settings, numbers = without_loss(piece.columns)
-    return encode(piece, _paced(settings, effort), numbers)
+def lossless(group: ChunkGroup, effort: str = "default") -> Encoded:
+    """One group without loss."""
+    settings, numbers = without_loss(group.columns)
+    return encode(group, _paced(settings, effort), numbers)
 
 
-def _paced(settings: Settings, effort: str) -> Settings:
+def _paced(settings: GroupSettings, effort: str) -> GroupSettings:
     return replace(settings, in_haste=effort == "fast")
 
 
-def bounded(piece: Piece, max_error: float, choice: Choice, effort: str) -> Coded:
-    """One piece within the bound, as chosen; as samples where nothing else is possible."""
-    settings, numbers = within(piece.columns, max_error)
+def bounded(group: ChunkGroup, max_error: float, choice: Choice, effort: str) -> Encoded:
+    """One group within the bound, as chosen; as samples where nothing else is possible."""
+    settings, numbers = within(group.columns, max_error)
     settings = _paced(settings, effort)
     if choice.mode == CORRECTED and _can_correct(settings):
-        return encode(piece, _corrected(settings, choice.step), numbers, choice.price, _N_FILLS[effort])
-    return encode(piece, settings, numbers)  # at no price: samples are not corrected
+        return encode(group, _corrected(settings, choice.step), numbers, choice.price, _N_FILLS[effort])
+    return encode(group, settings, numbers)  # at no price: samples are not corrected
 
 
-def choose_bounded(pieces: Sequence[Piece], effort: str) -> Choice:
-    """Samples, or transform and correction in which step: whatever is shortest on a few pieces."""
-    tried = _few(pieces)
+def choose_bounded(groups: Sequence[ChunkGroup], effort: str) -> Choice:
+    """Samples, or transform and correction in which step: whatever is shortest on a few groups."""
+    tried = _few(groups)
     sizes: dict[Choice, int] = {}
 
     def best_of(choices: list[Choice]) -> Choice:
@@ -70,14 +70,14 @@ def choose_bounded(pieces: Sequence[Piece], effort: str) -> Choice:
         n_worse = 0
         for choice in choices:
             least = min(sizes.values(), default=sys.maxsize)
-            sizes[choice] = sum(len(bounded(piece, piece.bound, choice, effort).data) for piece in tried)
+            sizes[choice] = sum(len(bounded(group, group.bound, choice, effort).data) for group in tried)
             n_worse += sizes[choice] >= least
             if n_worse == 2:
                 break
         return min(sizes, key=lambda choice: sizes[choice])
 
     samples = Choice(SAMPLES, 1.0, 0.0)
-    if not any(_can_correct(within(piece.columns, piece.bound)[0]) for piece in tried):
+    if not any(_can_correct(within(group.columns, group.bound)[0]) for group in tried):
         return samples
     price = _PRICE[TRANSFORM]
     ratios = _RATIOS[1:4:2] if effort == "fast" else _RATIOS
@@ -88,7 +88,7 @@ def choose_bounded(pieces: Sequence[Piece], effort: str) -> Choice:
     return best
 
 
-def _can_correct(settings: Settings) -> bool:
+def _can_correct(settings: GroupSettings) -> bool:
     return (
         not settings.offsets
         and not settings.widths
@@ -97,58 +97,58 @@ def _can_correct(settings: Settings) -> bool:
     )
 
 
-def _corrected(settings: Settings, ratio: float) -> Settings:
+def _corrected(settings: GroupSettings, ratio: float) -> GroupSettings:
     step = settings.steps[0]
     steps = (min(max(round(step * ratio), 1), MOST_STEP),)
     return replace(settings, mode=CORRECTED, bound=step >> settings.fraction, steps=steps)
 
 
-def _few(pieces: Sequence[Piece]) -> list[Piece]:
-    """All pieces, or some that lie evenly, with as many rows as are enough; of one that has more the first rows."""
-    n_rows = sum(len(piece.columns[0].seen) for piece in pieces)
-    n_few = max(1, min(len(pieces), math.ceil(len(pieces) * _ENOUGH_ROWS / max(n_rows, 1))))
-    places = np.linspace(0, len(pieces) - 1, n_few + 2)[1:-1] if n_few < len(pieces) else range(len(pieces))
-    return [pieces[int(place)].first_rows(_ENOUGH_ROWS) for place in places]
+def _few(groups: Sequence[ChunkGroup]) -> list[ChunkGroup]:
+    """All groups, or some that lie evenly, with as many rows as are enough; of one that has more the first rows."""
+    n_rows = sum(len(group.columns[0].given) for group in groups)
+    n_few = max(1, min(len(groups), math.ceil(len(groups) * _ENOUGH_ROWS / max(n_rows, 1))))
+    places = np.linspace(0, len(groups) - 1, n_few + 2)[1:-1] if n_few < len(groups) else range(len(groups))
+    return [groups[int(place)].first_rows(_ENOUGH_ROWS) for place in places]
 
 
 class RmseSearch:
-    """Finds the shortest code whose RMSE, over all pieces together, is at most `error` (in the unit of the table)."""
+    """Finds the shortest code whose RMSE, over all groups together, is at most `error` (in the unit of the table)."""
 
-    def __init__(self, pieces: Sequence[Piece], error: float, effort: str, n_jobs: int = 1) -> None:
-        self.pieces, self.error, self.effort, self.n_jobs = pieces, error, effort, n_jobs
-        self.tried = _few(pieces)
+    def __init__(self, groups: Sequence[ChunkGroup], error: float, effort: str, n_jobs: int = 1) -> None:
+        self.groups, self.error, self.effort, self.n_jobs = groups, error, effort, n_jobs
+        self.tried = _few(groups)
         self.n_fills = _N_FILLS[effort]
         self.unit = error
 
-    def run(self, piece: Piece, choice: Choice) -> Coded | None:
-        """One piece as chosen; None where the step is too fine for this way."""
-        settings, numbers = for_rmse(piece.columns)
+    def run(self, group: ChunkGroup, choice: Choice) -> Encoded | None:
+        """One group as chosen; None where the step is too fine for this way."""
+        settings, numbers = for_rmse(group.columns)
         step = round(choice.step / unit_of(settings))
         if not _SMALLEST_STEP <= step <= MOST_STEP:
             return None
         settings = replace(settings, steps=(step,))
         if choice.mode == SAMPLES:
-            settings = _paced(as_samples(piece.columns, settings, numbers), self.effort)
-        return encode(piece, settings, numbers, choice.price, self.n_fills)
+            settings = _paced(as_samples(group.columns, settings, numbers), self.effort)
+        return encode(group, settings, numbers, choice.price, self.n_fills)
 
     def measure(self, choice: Choice) -> tuple[int, float] | None:
-        """Bytes and error (1 is what is wanted) on the pieces that are tried."""
+        """Bytes and error (1 is what is wanted) on the groups that are tried."""
         n_bytes, squares, count = 0, 0.0, 0
-        all_coded = in_order(lambda piece: self.run(piece, choice), self.tried, self.n_jobs)
-        for piece, coded in zip(self.tried, all_coded, strict=True):
-            if coded is None:
+        all_coded = in_order(lambda group: self.run(group, choice), self.tried, self.n_jobs)
+        for group, encoded in zip(self.tried, all_coded, strict=True):
+            if encoded is None:
                 return None
-            n_bytes += len(coded.data)
-            squares += coded.squared_error(piece, self.unit)
-            count += piece.n_readings
+            n_bytes += len(encoded.data)
+            squares += encoded.squared_error(group, self.unit)
+            count += group.n_readings
         return n_bytes, math.sqrt(squares / max(count, 1))
 
     def is_longer_than_lossless(self, choice: Choice) -> bool:
-        """Whether no loss takes fewer bytes, on the pieces that are tried: as with few different values."""
-        if not all(fits_whole(column) for piece in self.tried for column in piece.columns):
+        """Whether no loss takes fewer bytes, on the groups that are tried: as with few different values."""
+        if not all(fits_whole(column) for group in self.tried for column in group.columns):
             return False
         measured = self.measure(choice)
-        return measured is None or sum(len(lossless(piece, self.effort).data) for piece in self.tried) <= measured[0]
+        return measured is None or sum(len(lossless(group, self.effort).data) for group in self.tried) <= measured[0]
 
     def best_choice(self, first: Choice | None) -> Choice | None:
         """The shortest of all ways that keep the error; with a first choice, from an earlier chunk, only its step is
@@ -211,8 +211,8 @@ def _next_step(
     return below[0] + min(max(share, 0.1), 0.9) * (above[0] - below[0])
 
 
-def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Coded], Choice | None] | None:
-    """All pieces, the error kept over all of them, and the choice that did it; in multiples of a unit where steps would
+def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Encoded], Choice | None] | None:
+    """All groups, the error kept over all of them, and the choice that did it; in multiples of a unit where steps would
     be too fine. None if neither keeps it, or is shorter than coding without loss.
     """
     choice = search.best_choice(first)
@@ -221,37 +221,37 @@ def encode_rmse(search: RmseSearch, first: Choice | None) -> tuple[list[Coded], 
     for _ in range(5):
         if choice is None:
             break
-        coded = _run_all(search, choice)
-        if coded is None:
+        encoded = _run_all(search, choice)
+        if encoded is None:
             break
-        error = _error_of(coded, search)
+        error = _error_of(encoded, search)
         if error <= 1:
-            return coded, choice
+            return encoded, choice
         choice = replace(choice, step=choice.step * (0.998 / error) ** 1.2)
     unit = search.error * math.sqrt(12) * 0.995
     for _ in range(3):
-        if not all(fits_unit(piece.columns, unit) for piece in search.pieces):
+        if not all(fits_unit(group.columns, unit) for group in search.groups):
             return None
-        coded = list(in_order(partial(_encode_on_grid, unit, search.effort), search.pieces, search.n_jobs))
-        if _error_of(coded, search) <= 1:
-            return coded, None
+        encoded = list(in_order(partial(_encode_on_grid, unit, search.effort), search.groups, search.n_jobs))
+        if _error_of(encoded, search) <= 1:
+            return encoded, None
         unit *= 0.8
     return None
 
 
-def _run_all(search: RmseSearch, choice: Choice) -> list[Coded] | None:
-    """All pieces as chosen; None if the step is too fine for one of them."""
-    found = list(in_order(lambda piece: search.run(piece, choice), search.pieces, search.n_jobs))
-    coded = [one for one in found if one is not None]
-    return coded if len(coded) == len(found) else None
+def _run_all(search: RmseSearch, choice: Choice) -> list[Encoded] | None:
+    """All groups as chosen; None if the step is too fine for one of them."""
+    found = list(in_order(lambda group: search.run(group, choice), search.groups, search.n_jobs))
+    encoded = [one for one in found if one is not None]
+    return encoded if len(encoded) == len(found) else None
 
 
-def _encode_on_grid(unit: float, effort: str, piece: Piece) -> Coded:
-    settings, numbers = on_grid(piece.columns, unit)
-    return encode(piece, _paced(settings, effort), numbers)
+def _encode_on_grid(unit: float, effort: str, group: ChunkGroup) -> Encoded:
+    settings, numbers = on_grid(group.columns, unit)
+    return encode(group, _paced(settings, effort), numbers)
 
 
-def _error_of(coded: list[Coded], search: RmseSearch) -> float:
-    count = sum(piece.n_readings for piece in search.pieces)
-    squares = sum(one.squared_error(piece, search.unit) for one, piece in zip(coded, search.pieces, strict=True))
+def _error_of(encoded: list[Encoded], search: RmseSearch) -> float:
+    count = sum(group.n_readings for group in search.groups)
+    squares = sum(one.squared_error(group, search.unit) for one, group in zip(encoded, search.groups, strict=True))
     return math.sqrt(squares / max(count, 1))

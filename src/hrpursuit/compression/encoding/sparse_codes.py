@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from hrpursuit.compression.chunks.apart import Numbers
 from hrpursuit.compression.chunks.bases import DICTIONARY, MOST_PRECISION, Basis
 from hrpursuit.compression.chunks.settings import MOST_STEP, SPARSE
-from hrpursuit.compression.encoding.pieces import Coded, Piece, encode
+from hrpursuit.compression.encoding.chunk_groups import ChunkGroup, Encoded, encode
 from hrpursuit.compression.encoding.whole_numbers import for_rmse
 from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.kernels.sparse import LIMIT
@@ -67,20 +67,20 @@ def _error(table: Floats, atoms: Floats, n_nonzero: int) -> tuple[float, float]:
     return math.sqrt(float(np.nansum(residual**2))), math.sqrt(float(np.nansum(table**2)))
 
 
-def encode_sparse(piece: Piece) -> Coded:
+def encode_sparse(group: ChunkGroup) -> Encoded:
     """Codes of the rows, by least squares in the dictionary as the decoder has it, in steps that add little error."""
-    (settings, numbers), basis = for_rmse(piece.columns), piece.basis
-    seen = np.column_stack([column.seen for column in piece.columns])
-    table = np.where(seen, numbers.whole, np.nan).astype(np.float64)
+    (settings, numbers), basis = for_rmse(group.columns), group.basis
+    coded = np.column_stack([column.is_coded for column in group.columns])
+    table = np.where(coded, numbers.whole, np.nan).astype(np.float64)
     atoms = np.asarray(basis.dictionary, dtype=np.float64) / 2.0**basis.precision
     codes = np.zeros((len(table), len(atoms)))
-    some = seen.any(axis=1)
+    some = coded.any(axis=1)
     codes[some] = masked_codes(table[some], atoms, basis.n_nonzero)
     squares = float(np.nansum((table - codes @ atoms) ** 2)) / max(1, int(np.count_nonzero(codes)))
     step = min(max(round(math.sqrt(12 * _SHARE * squares)), 1), MOST_STEP)
     _tame(codes, table, atoms, float(LIMIT * step))
     levels = as_integers(np.rint(codes / step).astype(np.int64))
-    return encode(piece, replace(settings, mode=SPARSE, steps=(step,)), Numbers(levels))
+    return encode(group, replace(settings, mode=SPARSE, steps=(step,)), Numbers(levels))
 
 
 def _tame(codes: Floats, table: Floats, atoms: Floats, largest: float) -> None:

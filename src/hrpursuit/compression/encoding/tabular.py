@@ -25,7 +25,9 @@ from hrpursuit.compression.chunks.tabular import (
     hand_over,
     run_numbers,
 )
-from hrpursuit.compression.encoding.table_columns import TableColumn, cells_apart, keeps
+from hrpursuit.compression.encoding.apart import cells_apart
+from hrpursuit.compression.encoding.columns import Column
+from hrpursuit.compression.encoding.table_columns import keeps
 from hrpursuit.compression.kernels.bits import new_coder
 from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.kernels.table_state import CONSTANT, DRIFTING, LAST, LIMIT, PREDICTED, n_features_of
@@ -62,7 +64,7 @@ _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a 
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
 
-def encode_columns(columns: list[TableColumn], effort: str) -> tuple[bytes, list[bool]]:
+def encode_columns(columns: list[Column], effort: str) -> tuple[bytes, list[bool]]:
     """The part of a chunk with these columns, each of which has a way; and for each whether it is as its bound asks."""
     dtypes = [column.given.dtype for column in columns]
     settings, whole = _choose(columns, effort)
@@ -74,10 +76,10 @@ def encode_columns(columns: list[TableColumn], effort: str) -> tuple[bytes, list
         return data, [keeps(column, got) for column, got in zip(columns, decoded, strict=True)]
 
 
-def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.ndarray]:
+def _choose(columns: list[Column], effort: str) -> tuple[TableSettings, np.ndarray]:
     """Settings, and the numbers in the grids that were chosen."""
     n_rows, n = len(columns[0].given), len(columns)
-    coded = np.column_stack([column.coded for column in columns])
+    coded = np.column_stack([column.is_coded for column in columns])
     whole = np.column_stack([column.numbers(0) for column in columns])
     pace = _PACES[effort] if n * n_features_of(TableSettings.order, 0, 0) ** 2 <= MOST_STATE else QUICK
     settings = TableSettings(
@@ -94,7 +96,7 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
         return _centred_by_size(columns, settings, whole), whole
     share, fewest, most = _TRIAL_CELLS[effort]
     n_tried = int(min(max(share * whole.size, fewest), most)) // n
-    trial = _Trial(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort])
+    trial = _TrialRows(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort])
     settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
@@ -105,7 +107,7 @@ def _choose(columns: list[TableColumn], effort: str) -> tuple[TableSettings, np.
 
 
 def _try_centres(
-    settings: TableSettings, centres: tuple[int, ...], whole: np.ndarray, trial: "_Trial"
+    settings: TableSettings, centres: tuple[int, ...], whole: np.ndarray, trial: "_TrialRows"
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the shortest of its centre and these, and the bits of each; one centre for all columns where that
     is shorter, since columns also learn from each other.
@@ -124,7 +126,7 @@ def _try_centres(
 
 
 def _try_features(
-    settings: TableSettings, whole: np.ndarray, coded: np.ndarray, trial: "_Trial", effort: str
+    settings: TableSettings, whole: np.ndarray, coded: np.ndarray, trial: "_TrialRows", effort: str
 ) -> TableSettings:
     """Neighbours, a season, more second differences and long filters, where these pay."""
     n = whole.shape[1]
@@ -165,7 +167,7 @@ def _with_filter(
     n, worth = whole.shape[1], _WORTH_THE_TIME[effort]
     alone = [replace(settings.columns[j], neighbours=()) for j in few]
     some = replace(settings, columns=tuple(alone), n_neighbours=0)
-    trial = _Trial(coded[:, few], _NOISE_ROWS, late=1 / 2)
+    trial = _TrialRows(coded[:, few], _NOISE_ROWS, late=1 / 2)
     costs, best = trial.costs(some, whole[:, few]), 0
     for taps in _TAPS[effort]:
         if n * 16 * taps <= MOST_STATE:
@@ -175,10 +177,10 @@ def _with_filter(
     return replace(settings, taps=best)
 
 
-def _settings_of(column: TableColumn, way: int, numbers: np.ndarray, effort: str) -> ColumnSettings:
+def _settings_of(column: Column, way: int, numbers: np.ndarray, effort: str) -> ColumnSettings:
     """Grid, low bits where changes are large, and the typical change."""
     grid = column.ways[way].grid
-    inside = numbers[column.coded]
+    inside = numbers[column.is_coded]
     if len(inside) == 0:
         return ColumnSettings(grid)
     second = np.abs(np.diff(inside.astype(np.float64), 2)) if len(inside) > 2 else np.zeros(1)
@@ -196,8 +198,8 @@ def _settings_of(column: TableColumn, way: int, numbers: np.ndarray, effort: str
     return ColumnSettings(grid, width, scale, recurs=recurs)
 
 
-class _Trial:
-    """Some of the rows, to count bits on."""
+class _TrialRows:
+    """Some of the rows, to try settings on by counting bits."""
 
     def __init__(self, coded: np.ndarray, n_rows: int, close: float = 0.0, late: float = _LATE) -> None:
         self.n_rows = min(len(coded), n_rows)
@@ -209,7 +211,7 @@ class _Trial:
         self.close = 0.0 if self.n_rows == len(coded) else close
         self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
         few = self.n_rows // _GLANCE
-        self._glance = _Trial(coded, few) if few >= _FEWEST_AT_A_GLANCE else None
+        self._glance = _TrialRows(coded, few) if few >= _FEWEST_AT_A_GLANCE else None
         self._seen: tuple[TableSettings, np.ndarray, np.ndarray] | None = None  # at a glance
 
     def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
@@ -240,11 +242,11 @@ def _widths(settings: TableSettings) -> np.ndarray:
     return np.array([column.width for column in settings.columns], dtype=np.int64)
 
 
-def _centred_by_size(columns: list[TableColumn], settings: TableSettings, whole: np.ndarray) -> TableSettings:
+def _centred_by_size(columns: list[Column], settings: TableSettings, whole: np.ndarray) -> TableSettings:
     """For each column the centre with the smallest mean logarithm of differences: last value, line, commonest value."""
     chosen = []
     for j, column in enumerate(settings.columns):
-        numbers = whole[columns[j].coded, j] >> column.width
+        numbers = whole[columns[j].is_coded, j] >> column.width
         if len(numbers) > 2:
             values, counts = np.unique(numbers[:4096], return_counts=True)
             common = int(values[np.argmax(counts)])
@@ -259,7 +261,7 @@ def _centred_by_size(columns: list[TableColumn], settings: TableSettings, whole:
     return replace(settings, columns=tuple(chosen))
 
 
-def _centred(settings: TableSettings, centre: int, whole: np.ndarray, trial: _Trial) -> TableSettings:
+def _centred(settings: TableSettings, centre: int, whole: np.ndarray, trial: _TrialRows) -> TableSettings:
     """All columns with this kind of centre; a drift is the median change, a constant the commonest number."""
     columns = []
     for j, column in enumerate(settings.columns):
@@ -279,7 +281,7 @@ def _n_constants(settings: TableSettings) -> int:
 
 
 def _better(
-    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, trial: _Trial
+    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, trial: _TrialRows
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the settings that are shorter."""
     constants = [column.centre in (DRIFTING, CONSTANT) for column in tried.columns]
@@ -290,7 +292,7 @@ def _better(
 
 
 def _try_way(
-    columns: list[TableColumn], way: int, settings: TableSettings, costs: np.ndarray, whole: np.ndarray, trial: _Trial,
+    columns: list[Column], way: int, settings: TableSettings, costs: np.ndarray, whole: np.ndarray, trial: _TrialRows,
     effort: str,
 ) -> tuple[TableSettings, np.ndarray, np.ndarray]:  # fmt: skip
     """Another grid of each column that has one, such as a list of values, where it is shorter with what it takes."""
@@ -317,14 +319,14 @@ def _try_way(
     return replace(settings, columns=chosen), np.where(use, best_costs, costs), np.where(use, other, whole)
 
 
-def _grid_bits(column: TableColumn, way: int, effort: str) -> float:
+def _grid_bits(column: Column, way: int, effort: str) -> float:
     """About how many bits the list of values of a grid takes; none if it has none."""
     if len(column.ways) <= way or column.ways[way].grid.kind != VALUES:
         return 0.0
     return 8.0 * len(list_bytes(column.ways[way].grid)) if effort == "best" else _list_bits(column)
 
 
-def _list_is_short(column: TableColumn) -> bool:
+def _list_is_short(column: Column) -> bool:
     """Whether a list of values saves more than it takes, by a rough count."""
     if len(column.ways) < 2 or column.ways[1].grid.kind != VALUES:
         return False
@@ -333,10 +335,8 @@ def _list_is_short(column: TableColumn) -> bool:
     return len(ranks) < len(plain) // 16 and _list_bits(column) < len(plain) * np.log2(span / len(ranks)) / 2
 
 
-def _list_bits(column: TableColumn) -> float:
+def _list_bits(column: Column) -> float:
     """About how many bits the list of values takes."""
-    if len(column.ways) < 2:
-        return 0.0
     grid = column.ways[1].grid
     n = len(grid.values)
     if not grid.decimals:
@@ -387,7 +387,7 @@ def _seasons(whole: np.ndarray, coded: np.ndarray) -> list[int]:
     return [min(found, key=lambda season: found[season])] if found else []
 
 
-def _numbers(columns: list[TableColumn], settings: TableSettings, whole: np.ndarray) -> Numbers:
+def _numbers(columns: list[Column], settings: TableSettings, whole: np.ndarray) -> Numbers:
     widths = _widths(settings)
     low = as_integers(whole & ((np.int64(1) << widths) - 1)) if widths.any() else as_integers(np.zeros((0, 0)))
     bits = np.zeros((0, 0))
@@ -395,5 +395,5 @@ def _numbers(columns: list[TableColumn], settings: TableSettings, whole: np.ndar
         bits = np.zeros(whole.shape, np.int64)
         for j, column in enumerate(columns):
             if settings.columns[j].grid.kind == FLOAT:
-                bits[:, j] = to_float_bits(np.where(column.coded, column.given, 0).astype(column.given.dtype))
+                bits[:, j] = to_float_bits(np.where(column.is_coded, column.given, 0).astype(column.given.dtype))
     return Numbers(as_integers(whole >> widths), low, as_integers(bits))

@@ -15,7 +15,7 @@ import numpy as np
 
 from hrpursuit.compression.chunks import verbatim
 from hrpursuit.compression.chunks.tabular import decode_table
-from hrpursuit.compression.encoding.table_columns import TableColumn
+from hrpursuit.compression.encoding.table_columns import on_grids
 from hrpursuit.compression.encoding.tabular import encode_columns
 from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.layout import (
@@ -159,7 +159,7 @@ class LabelKind:
             return verbatim.pack([labels])
         changes = np.diff(labels)
         plain = shorter(signeds(np.diff(changes, prepend=labels.dtype.type(0))))
-        column = TableColumn.of(changes, 0.0)
+        column = on_grids(changes, 0.0)
         if len(changes) and column.ways:
             data, is_same = encode_columns([column], "default")
             if all(is_same) and len(data) + 1 < len(plain):
