@@ -38,6 +38,7 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     """`numba.njit` with `cache=True`, in a folder of our own; without a cache where no folder can be written to."""
     if function is None:
         return lambda function: kernel(function, **options)
+    options = {"no_cfunc_wrapper": True} | options  # nothing calls kernels as functions of C
     folder = cache_folder()
     if folder is None:
         return numba.njit(**options)(function)

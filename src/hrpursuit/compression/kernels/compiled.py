@@ -13,11 +13,13 @@ from hrpursuit.compiled import kernel
 
 #: Kernels run as plain Python, on integers that check for overflow.
 IS_PLAIN = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009 - numba sets it when it is imported
-#: Kernels allocate nothing, so that arrays need no counting of references, which took half of their time.
-_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
+#: Kernels allocate nothing, so that arrays need no counting of references, which took half of their time. They have no
+#: expressions of whole arrays, which numba would look for and rewrite: a sixth of the time to compile them was for that
+#: and for entries from Python and C to functions that only kernels call.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
 compiled = kernel(**_OPTIONS)
 #: For what is called for every bit: models are many arrays, and handing them over takes longer than such a function.
-inlined = njit(forceinline=True, **_OPTIONS)
+inlined = njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 #: To this many bytes arrays are aligned that are read in whole lines of a cache.

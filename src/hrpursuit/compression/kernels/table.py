@@ -37,10 +37,12 @@ from hrpursuit.compression.kernels.table_state import (
     LIMIT,
     LINE,
     MEAN,
+    MIXED,
     MIXER,
     MOST,
     N_BUCKETS,
     N_CONTEXTS,
+    N_MIXERS,
     N_NEAR,
     N_STEPS,
     OWN_MIXERS,
@@ -48,6 +50,7 @@ from hrpursuit.compression.kernels.table_state import (
     RECURS,
     REPEATS,
     RUN,
+    SET,
     SHARPNESS,
     SIZE,
     TRUST,
@@ -125,14 +128,14 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
     """
     n_rows, n = X.shape
     features, inputs, experts, chances, lines = state.features, state.inputs, state.experts, state.chances, state.lines
-    predictions, refined = state.predictions, state.refined
+    predictions, weights, refined = state.predictions, state.weights, state.refined
     n_own = state.regression.sums.shape[2] - 2 * neighbours.shape[1]
     n_all_contexts = len(lines)
     n_experts, n_columns = experts.shape[1], min(n, OWN_MIXERS)
     for t in range(n_rows):
         if decoding and has_run_out(coder, buffer):
             return
-        n_changed, n_seen, activity = 0, 0, 0
+        n_changed, n_seen, activity = np.int64(0), np.int64(0), np.int64(0)
         phase = t % season if season > 0 else -1
         for k in range(n):
             last = X[at(t - 1), k] if t > 0 else 0
@@ -186,9 +189,7 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                 kind, low, by_state = _SIGN, 0, 64 + min(expected, 31)
                 if column[REPEATS] >= _SELDOM:
                     kind, spot = _ZERO, last - centre
-            shared_set, own_set, state_set = state.weights[0], state.weights[at(1 + own)], state.weights[
-                at(1 + n_columns + by_state)
-            ]  # fmt: skip
+            experts[SET, 0], experts[SET, 1], experts[SET, 2] = 1 + n_columns + by_state, 1 + own, 0
             while True:
                 # the bit that is next, what the experts say of it, and where its chances are
                 if kind == _ZERO:
@@ -228,7 +229,7 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                             node, place, bit = 4 + N_NEAR + N_STEPS + steps, 7 + steps, 1 - bit
                     _ask_for_part(inputs, experts, sign, split, kind >= _DOWN)
                 if place & (LINE - 1) == 0 and place > 0:
-                    open_lines(lines, chances, 0, n_contexts, place >> 4)
+                    open_lines(lines, chances, np.int64(0), n_contexts, place >> 4)
                 place &= LINE - 1
                 for c in range(n_contexts):
                     chance = np.int64(chances[c, at(lines[c, 1]), at(place)])
@@ -236,11 +237,13 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                     inputs[at(n_experts + 2 * c)] = odds
                     inputs[at(n_experts + 2 * c + 1)] = (odds * TRUST[at(chance & 255)]) >> 16
                 # mix
-                shared, own_weights, state_weights = shared_set[at(node)], own_set[at(node)], state_set[at(node)]
-                of_a = min(max(mixed_sum(inputs, shared) >> 10, -2047), 2047)
-                of_b = min(max(mixed_sum(inputs, own_weights) >> 10, -2047), 2047)
-                of_c = min(max(mixed_sum(inputs, state_weights) >> 10, -2047), 2047)
-                mixed = (column[MIXER] * of_a + column[MIXER + 1] * of_b + column[MIXER + 2] * of_c) >> 16
+                mixed = 0
+                for m in range(N_MIXERS):
+                    total = mixed_sum(inputs, weights[at(experts[SET, m]), at(node)]) >> 10
+                    total = min(max(total, -2047), 2047)
+                    experts[MIXED, m] = total
+                    mixed += column[at(MIXER + m)] * total
+                mixed >>= 16
                 mixed = min(max(mixed, -2047), 2047) + 2048
                 chance = np.int64(SQUASH[at(mixed)])
                 bin_, share = mixed >> 7, mixed & 127
@@ -259,12 +262,11 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                 visits = column[at(VISITS + node)]
                 column[at(VISITS + node)] = visits + 1
                 rate = _STEP_RATE + quotient(_FIRST_RATE * 32, 32 + visits)
-                column[MIXER] += (error * of_a) >> 24
-                column[MIXER + 1] += (error * of_b) >> 24
-                column[MIXER + 2] += (error * of_c) >> 24
-                move_weights(shared, inputs, (((bit << 16) - SQUASH[at(of_a + 2048)]) * rate) >> 8)
-                move_weights(own_weights, inputs, (((bit << 16) - SQUASH[at(of_b + 2048)]) * rate) >> 8)
-                move_weights(state_weights, inputs, (((bit << 16) - SQUASH[at(of_c + 2048)]) * rate) >> 8)
+                for m in range(N_MIXERS):
+                    total = experts[MIXED, m]
+                    column[at(MIXER + m)] += (error * total) >> 24
+                    miss = (bit << 16) - SQUASH[at(total + 2048)]
+                    move_weights(weights[at(experts[SET, m]), at(node)], inputs, (miss * rate) >> 8)
                 for c in range(n_contexts):
                     old = np.int64(chances[c, at(lines[c, 1]), at(place)])
                     chance, count = old >> 8, old & 255
@@ -326,9 +328,9 @@ def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, seaso
                         magnitude = low
                         break
                     if depth == 0:
-                        open_lines(lines, chances, 0, n_contexts, bucket + 1)
+                        open_lines(lines, chances, np.int64(0), n_contexts, bucket + 1)
                     if depth > 1 and column[RECURS]:
-                        open_lines(lines, chances, 0, n_contexts, (low * 0x9E3779B1) >> 16)
+                        open_lines(lines, chances, np.int64(0), n_contexts, (low * 0x9E3779B1) >> 16)
                     elif depth == 2:
                         n_bits = 0
                         while (1 << n_bits) < high - low:

@@ -1,5 +1,7 @@
 """What the coder of tables asks for each bit of a value: predictions of it, and contexts that it comes in."""
 
+import numpy as np
+
 from hrpursuit.compression.kernels.compiled import at, compiled, inlined, quotient, will_need
 from hrpursuit.compression.kernels.regression import WEIGHT_BITS
 from hrpursuit.compression.kernels.table_features import filtered
@@ -147,7 +149,7 @@ def set_lines(lines, chances, column, k, left, left2, phase, n_changed, n_seen, 
                 lines[8, 0] = _hash(_hash(own, 10000 + phase), min(abs(last), 2))
             else:  # slow columns change after intervals that are alike, as in other columns
                 lines[8, 0] = _hash(15000 + _run_class(column[RUN], 4), _run_class(column[SPAN], 2))
-    open_lines(lines, chances, 3, n_asked, 0)
+    open_lines(lines, chances, np.int64(_N_FAR), n_asked, np.int64(0))
     return n_asked
 
 
@@ -156,7 +158,7 @@ def set_predicted_lines(lines, chances, column, k, part, least, activity, expect
     """The same for the contexts that ask for predictions, and for how much the row has changed so far."""
     lines[1, 0] = _hash(9000 + _size_class(activity), _size_class(column[SIZE]) + 64 * expected)
     lines[2, 0] = _hash(_hash(k + 1, 13000 + part), _size_class(least >> 4) + 64 * expected)
-    open_lines(lines, chances, 0, 3, 0)
+    open_lines(lines, chances, np.int64(0), np.int64(_N_FAR), np.int64(0))
 
 
 @inlined

@@ -15,6 +15,7 @@ PREDICTED, LAST, DRIFTING, CONSTANT = range(4)  # what the centre of a column is
 N_SIMPLE = 3  # predictions that are no regression
 N_CONTEXTS, N_CONTEXTS_IN_HASTE = 9, 6
 N_EXPERTS_IN_HASTE = 3  # the mean of the predictions, the last value, and the last regression
+N_MIXERS = 3
 N_SEASONAL = 6  # features
 N_BUCKETS = 72  # buckets: enough for differences of 2^35
 N_NEAR, N_STEPS = 20, 5  # buckets from zero, and steps up or down from the expected one, that have weights of their own
@@ -53,7 +54,8 @@ _N_FIELDS = VISITS + N_NODES
 
 # Rows of `TableState.experts`: where the distribution of each expert lies from the centre of the value, in 1/256, and
 # 2^32 over its width; then its share beyond the least magnitude, beyond the largest, and beyond the one between them.
-AT, SHARPNESS, BEYOND_LOW, BEYOND_HIGH, BEYOND_SPLIT = range(5)
+# The last two rows are of the mixers: the set of weights of each, and the log odds that it has found.
+AT, SHARPNESS, BEYOND_LOW, BEYOND_HIGH, BEYOND_SPLIT, SET, MIXED = range(7)
 
 
 def _buckets() -> tuple[np.ndarray, np.ndarray]:
@@ -87,7 +89,7 @@ class TableState(NamedTuple):
     past: Any  # column x 2 taps: the last values, twice, so that they lie together from any of them on
     features: Any  # of the value at hand, and zeros up to the length of a row of the regression
     predictions: Any  # of it, from the last value, in 1/256; then their mean
-    experts: Any  # five rows, as named above
+    experts: Any  # seven rows, as named above
     lines: Any  # of each context: the first for the value at hand, and the one that is open
     chances: Any  # context x line x chance: of a one in 1/65536 times 256, plus the bits seen
     inputs: Any  # of the mixers in 1/256: experts, contexts, bias, zeros up to a whole block
@@ -140,7 +142,7 @@ def new_table(
         past=as_table(np.zeros((n, 2 * n_taps), np.int64), "i4"),
         features=as_table(np.zeros(padded(n_features), np.int64), "i4"),
         predictions=integers(n_predictions + 1),
-        experts=integers((5, n_experts)),
+        experts=integers((7, n_experts)),
         lines=integers((n_contexts, 2)),
         chances=as_table(np.broadcast_to(np.int64(EVEN << 8), (n_contexts, n_lines, LINE)), "i4"),
         inputs=as_table(inputs, "i4"),
@@ -154,7 +156,7 @@ def _columns(
 ) -> np.ndarray:
     columns = np.zeros((len(scales), _N_FIELDS), np.int64)
     lengths = np.array([int(scale).bit_length() for scale in scales], dtype=np.int64)
-    columns[:, MIXER : MIXER + 3] = 21845
+    columns[:, MIXER : MIXER + N_MIXERS] = 65536 // N_MIXERS
     columns[:, CENTRE], columns[:, CENTRE_CONSTANT], columns[:, SCALE] = centres, constants, scales
     columns[:, MANTISSA] = [(1 << (int(e) + 15)) // int(scale) for e, scale in zip(lengths, scales, strict=True)]
     columns[:, SHIFT] = lengths - 1
