@@ -143,7 +143,7 @@ def main():
     chosen = list(cases(tuple(name for name in NAMES if name in names), SEEDS[:1] if options.quick else SEEDS))
     kept = PeerSizes(options.peer_sizes, 1 if options.quick else peers.SHORT_LIST)
     partial = options.quick or set(names) != set(everything) or bool(absent) or not has_data
-    partial |= options.peer_sizes is not None or options.effort != STRONGEST
+    partial |= options.effort != STRONGEST
     with Results(__file__, partial=partial) as results:
         compress(np.zeros((10, 2)), lossless=True, effort=options.effort)  # compiles
         if chosen and has_data:
@@ -166,6 +166,8 @@ def main():
                 heads,
                 grid_rows(results, options.effort),
             )
+        if kept.any_kept:  # a file of results is of one run
+            results.file = None
 
 
 if __name__ == "__main__":
