@@ -154,6 +154,15 @@ def test_units_that_would_overflow(data, message):
         {"rows_per_feature": (0, 0)},
         {"rows_per_feature": (30, 10)},
         {"free_rounds": 0},
+        {"free_rounds": 2.5},
+        {"look_every": "often"},
+        {"look_every": float("nan")},
+        {"patience": 150},
+        {"patience": (150, None)},
+        {"patience": (None, 200, 300)},
+        {"rows_per_feature": 10},
+        {"rows_per_feature": (10, None)},
+        {"rows_per_feature": "ab"},
     ],
 )
 def test_expert_settings_are_checked(wrong):
