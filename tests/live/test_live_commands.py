@@ -67,6 +67,18 @@ def test_a_port_in_use(capfd):
             assert "the port is in use; give another port." in capfd.readouterr().err
 
 
+@pytest.mark.parametrize("bounds", ['{s01 = 0.1, "*" = 1}', '{"a,b=c" = 0.1, "*" = 1, s02 = "lossless"}'])
+def test_bounds_by_sensor_as_a_table_of_toml(capfd, tmp_path, bounds):
+    config = tmp_path / "gateway.toml"
+    config.write_text(f"topics = 'plant/+'\nto = 'hrp/#'\nmax-error = {bounds}\n")
+    arguments = ["live", "gateway", "--config", str(config), "--broker", "mqtt://127.0.0.1:1"]
+    assert run(arguments) == 1
+    assert "expected a topic without + and #" in capfd.readouterr().err  # the bounds were taken
+    config.write_text("topics = 'plant/+'\nto = 'hrp/plant'\nmax-error = {s01 = 0.1}\n")
+    assert run(arguments) == 1
+    assert "bounds by sensor need one for all others" in capfd.readouterr().err
+
+
 def test_options_from_a_toml_file(capfd, tmp_path):
     config = tmp_path / "gateway.toml"
     config.write_text('topics = ["plant/+"]\nto = "hrp/plant"\nmax-error = 1\nslot = "5 parsecs"\n')

@@ -1,5 +1,7 @@
 """hrpursuit live: readings from sensors to a data centre to a remote controller, over an MQTT broker."""
 
+import csv
+import io
 import logging
 import os
 import re
@@ -78,11 +80,21 @@ def _read_config(context: click.Context, option: click.Parameter, path: Path | N
     wrong = [name for name in values if name.replace("-", "_") not in known]
     if wrong:
         raise click.UsageError(f"{path}: {wrong[0]!r} is no option; there are {', '.join(sorted(known))}.")
+    values = {name: _as_on_the_command_line(value) for name, value in values.items()}
     several = {one.name for one in context.command.params if isinstance(one, click.Option) and one.multiple}
     named = {known[name.replace("-", "_")]: value for name, value in values.items()}
     context.default_map = {  # click would take a text for a list of its characters
         name: [value] if name in several and not isinstance(value, list) else value for name, value in named.items()
     }
+
+
+def _as_on_the_command_line(value: Any) -> Any:
+    """A table of TOML, as of bounds by sensor, as the text that an option takes."""
+    if not isinstance(value, dict):
+        return value
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(f"{name}={amount}" for name, amount in value.items())
+    return out.getvalue()
 
 
 def _shared(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -64,7 +64,7 @@ class HRPOptions:
 
 
 def _is_count(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool) and value >= 1
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
 
 
 def _counts(values: Any, n: int) -> list[Any] | None:

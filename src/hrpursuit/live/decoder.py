@@ -66,9 +66,7 @@ class LiveDecoder:
     def __init__(self, *, key: bytes | None = None, limit: int = 1 << 20) -> None:
         if key is not None and (not isinstance(key, bytes) or not key):
             raise ValueError(f"key must be bytes, at least one; got {type(key).__name__}.")
-        if not isinstance(limit, Integral) or isinstance(limit, bool) or limit < 1:
-            raise ValueError(f"limit must be a whole number of bytes, at least 1; got {limit!r}.")
-        self._key, self._limit = key, int(limit)
+        self._key, self._limit = key, _checked_limit(limit)
         self.columns: tuple[str, ...] = ()
         self.max_error: np.ndarray | None = None
         self.stream: int | None = None
@@ -271,6 +269,12 @@ class LiveDecoder:
             reason: Reason = "duplicate" if head.sequence == self._expected - 1 else "old"
             return Gap(reason, f"keyframe {head.sequence} has come before, or too late.")
         return None
+
+
+def _checked_limit(limit: Any) -> int:
+    if not isinstance(limit, Integral) or isinstance(limit, bool) or int(limit) < 1:
+        raise ValueError(f"limit must be a whole number of bytes, at least 1; got {limit!r}.")
+    return int(limit)
 
 
 def _decoded(data: bytes, read: Callable[[Bits], Any]) -> Any:
