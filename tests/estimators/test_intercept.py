@@ -42,6 +42,19 @@ KINDS = [
 
 
 class TestExact:
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize("size", [1e5, 1e7, 1e9])
+    def test_a_large_offset_costs_its_rounding_and_no_more(self, dictionary, size):
+        """What counts as a zero follows from the samples less their offset: 1e9 made a code of 1 a zero."""
+        X, A, _ = make(dictionary, n_samples=400)
+        for shift in (np.full(N, size), np.geomspace(1, size, N)):
+            found = model(dictionary).fit(X + shift)
+            assert found.certificate_
+            assert found.verdict_.kind == "exact"
+            assert dictionary_error(found.components_, A) < np.spacing(size)
+            assert found.certify(X + shift)
+        assert not found.certify(np.random.default_rng(1).normal(size=X.shape) + shift)
+
     @pytest.mark.parametrize("seed", range(5))
     @pytest.mark.parametrize("kind", KINDS)
     def test_atoms_and_offset_to_rounding(self, kind, seed):
