@@ -19,9 +19,13 @@ _PROBE = 256  # values that are looked at before all of them
 #: Spacing of decimals, relative to the typical rms of a row, from which on it is their own and not that of float16,
 #: whose values lie at most 2^-10 of their magnitude apart.
 _WIDE = 2.0**-8
-#: Rounding of a code, relative to the largest offset of a feature, to the root of the number of features and to the
-#: precision of the data: the feature is rounded to half a unit, and so are the terms of a matrix product.
+#: Largest rounding of a code, relative to the largest offset of a feature and to the precision of the data, of which a
+#: difference of two samples has a standard deviation of 0.4; products are in double precision, and err by the root of
+#: the number of features.
 _ROUNDED = 4.0
+#: Such a rounding, relative to the rms of a row without the offset, from which on it is noise: above .05 searches for
+#: exact zeros began to fail, where fits of sparse codes in noise do not.
+_NOISE = 0.03
 _COARSEST = 0.3  # a zero level above this share of the rms of a row says nothing
 
 
@@ -68,11 +72,15 @@ def zero_levels(
     flat = np.ravel(X)
     spacing = _decimal_spacing(flat) if units is None else _largest_spacing(X, units)
     is_coarse = spacing is not None and spacing > _WIDE * typical
-    share = _SHARES[flat.dtype if is_coarse else _narrowest(flat)]
+    kind = flat.dtype if is_coarse else _narrowest(flat)
+    share = _SHARES[kind]
     floor = share * typical
     if centre is not None:
         largest = float(np.abs(centre if units is None else centre / units).max(initial=0.0))
-        floor = max(floor, min(share, _ROUNDED * np.sqrt(X.shape[1]) * np.finfo(X.dtype).eps) * largest)
+        of_data, of_products = np.finfo(kind).eps, np.sqrt(X.shape[1]) * np.finfo(np.float64).eps
+        rounding = min(share, _ROUNDED * float(of_data + of_products)) * largest
+        if rounding < _NOISE * typical:
+            floor = max(floor, rounding)
     levels = [ZeroLevel(floor, share)]
     if spacing is not None:
         coarse = 6 * spacing / np.sqrt(12)
