@@ -58,6 +58,11 @@ def test_a_key_that_is_too_short(capfd, tmp_path):
     assert "has 5 bytes; 16 or more are needed" in capfd.readouterr().err
 
 
+def test_sparse_codes_of_too_many_simulated_sensors(capfd):
+    assert run(["live", "demo", "--n-nonzero", "5", "--sensors", "257", "--seconds", "1"]) == 2
+    assert "--n-nonzero is for up to 256 sensors; got --sensors 257" in capfd.readouterr().err
+
+
 def test_a_port_in_use(capfd):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))

@@ -20,6 +20,7 @@ from hrpursuit.live.slots import SECOND
 
 _UNITS = {"ns": 1, "us": 1000, "ms": SECOND // 1000, "s": SECOND, "min": 60 * SECOND, "h": 3600 * SECOND}
 _FEWEST_KEY_BYTES = 16
+_MOST_SPARSE = 256  # sensors that a gateway takes with --n-nonzero
 
 
 class Duration(click.ParamType):
@@ -304,6 +305,8 @@ def demo(**given: Any) -> None:
 
     _log_to_stderr(logging.ERROR)
     target = _target(given["max_error"], given["lossless"], given["n_nonzero"], {"max_error": 1.0})
+    if given["n_nonzero"] is not None and given["sensors"] > _MOST_SPARSE:
+        raise click.UsageError(f"--n-nonzero is for up to {_MOST_SPARSE} sensors; got --sensors {given['sensors']}.")
     run_demo(
         target,
         speed=given["speed"],
