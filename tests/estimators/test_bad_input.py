@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from hrpursuit import HRP, recover_atom, sparse_code
+from hrpursuit import HRP, MiniBatchHRP, recover_atom, sparse_code
 from hrpursuit.core.manifolds import random_orthogonal
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.estimators import HRPOptions
@@ -154,11 +154,46 @@ def test_units_that_would_overflow(data, message):
         {"rows_per_feature": (0, 0)},
         {"rows_per_feature": (30, 10)},
         {"free_rounds": 0},
+        {"free_rounds": 2.5},
+        {"look_every": "often"},
+        {"look_every": float("nan")},
+        {"patience": 150},
+        {"patience": (150, None)},
+        {"patience": (None, 200, 300)},
+        {"rows_per_feature": 10},
+        {"rows_per_feature": (10, None)},
+        {"rows_per_feature": "ab"},
     ],
 )
 def test_expert_settings_are_checked(wrong):
     with pytest.raises(ValueError, match=f"{next(iter(wrong))} must be .*; got"):
         HRPOptions(**wrong)
+
+
+@pytest.mark.parametrize(
+    ("column", "words"),
+    [
+        (pd.date_range("2020", periods=40, freq="h"), "holds datetime64"),
+        (pd.to_timedelta(np.arange(40), unit="s"), "holds timedelta64"),
+        (["1"] * 3 + ["n/a"] * 37, "holds 'n/a' in row 4, not a number; leave it out, or mend it"),
+        (pd.Categorical(["north", "south"] * 20), "holds 'north' in row 1, not a number"),
+        (np.arange(40) * 1j, "holds complex128, not numbers"),
+    ],
+)
+def test_columns_of_a_frame_that_hold_no_numbers_are_named(rng, column, words):
+    table = pd.DataFrame(rng.laplace(size=(40, 3)), columns=list("abc"))
+    table.insert(1, "when", column)
+    for use in (HRP().fit, MiniBatchHRP().partial_fit, lambda X: sparse_code(X, np.eye(4), n_nonzero_coefs=2)):
+        with pytest.raises(ValueError, match=f"column 'when' {words}"):
+            use(table)
+
+
+def test_other_errors_on_frames_stay(rng):
+    table = pd.DataFrame(rng.laplace(size=(40, 3)), columns=["a", "b", 3])
+    with pytest.raises(TypeError, match="string names"):
+        HRP().fit(table)
+    table = pd.DataFrame(rng.laplace(size=(40, 2)).astype(object), columns=["a", "b"])
+    assert HRP(random_state=0).fit(table).n_features_in_ == 2
 
 
 def test_expert_settings_that_are_allowed_work():

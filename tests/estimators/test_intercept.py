@@ -42,6 +42,38 @@ KINDS = [
 
 
 class TestExact:
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize("size", [1e5, 1e7, 1e9])
+    def test_a_large_offset_costs_its_rounding_and_no_more(self, dictionary, size):
+        """What counts as a zero follows from the samples less their offset: 1e9 made a code of 1 a zero."""
+        X, A, _ = make(dictionary, n_samples=400)
+        for shift in (np.full(N, size), np.geomspace(1, size, N)):
+            found = model(dictionary).fit(X + shift)
+            assert found.certificate_
+            assert found.verdict_.kind == "exact"
+            assert dictionary_error(found.components_, A) < np.spacing(size)
+            assert found.certify(X + shift)
+        assert not found.certify(np.random.default_rng(1).normal(size=X.shape) + shift)
+
+    @pytest.mark.parametrize("size", [1e3, 1e4])
+    def test_a_large_offset_in_single_precision(self, size):
+        X, A, _ = make("orthogonal", n_samples=400)
+        X = (X + size).astype(np.float32)
+        found = model().fit(X)
+        assert found.certificate_
+        assert dictionary_error(found.components_, A) < np.spacing(np.float32(size))
+
+    @pytest.mark.filterwarnings("error")
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize("size", [1e5, 1e6])
+    def test_an_offset_whose_rounding_is_noise(self, dictionary, size):
+        """float32 keeps two digits of samples around 1e5, and one around 1e6: that is noise, and a fit in noise."""
+        X, A, _ = make(dictionary, n_samples=2000)
+        found = model(dictionary).fit((X + size).astype(np.float32))
+        assert not found.certificate_
+        assert found.verdict_.kind == "noisy"
+        assert dictionary_error(found.components_, A) < 0.01
+
     @pytest.mark.parametrize("seed", range(5))
     @pytest.mark.parametrize("kind", KINDS)
     def test_atoms_and_offset_to_rounding(self, kind, seed):

@@ -45,6 +45,20 @@ class TestExactlySparse:
             if positive:
                 assert np.abs(X.mean(axis=0) - offset).max() > 0.01  # the mean is not the offset
 
+    @pytest.mark.parametrize(("n_features", "size", "seed"), [(12, 50, 218), (8, 10, 203), (8, 10, 210)])
+    def test_unmixing_atoms_is_no_change_of_the_dictionary(self, n_features, size, seed):
+        """From few samples two atoms are found as mixtures of each other, which the verdict says; more unmix them."""
+        X, _, W = make_sparse_coded(1500, n_features, sparsity=0.25, random_state=seed)
+        model, kinds = online(), []
+        for batch in np.split(X + 5, 1500 // size):
+            model.partial_fit(batch)
+            kinds.append(model.verdict_.kind)
+        assert "undetermined" in kinds
+        assert model.certificate_
+        assert dictionary_error(model.components_, W) < 1e-13
+        assert model.n_changes_ == 0
+        assert "has changed" not in str(model.verdict_)
+
     def test_rows_that_equal_the_offset_do_not_look_dense(self):
         """Their codes are rounding, whose sparsity is that of noise; there is no drift in it."""
         X, _, _ = make("orthogonal", 6000, size=100)

@@ -122,6 +122,17 @@ class TestWhatToTry:
         found = verdict(make(500, 20, seed=1, outliers=0.2))
         assert (found.kind, found.advice) == ("exact", "leave out samples that are outliers")
 
+    def test_filled_gaps_are_not_outliers(self):
+        """The mean that fills a gap leaves no zero code, but the sample itself is fine."""
+        X = make(600, 10)
+        gappy = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+        found = verdict(gappy)
+        assert found.kind == "exact"
+        assert "a gap that was filled" in found.confidence
+        assert found.advice.startswith("fit the samples without gaps alone")
+        assert "outliers" not in str(found)
+        assert HRP(random_state=0).fit(gappy[~np.isnan(gappy).any(axis=1)]).certificate_  # the advice helps
+
     def test_another_scheme(self):
         with pytest.warns(UserWarning, match="did not reach tol"):
             found = verdict(make(1000, 20), scheme="paper", max_iter=2)

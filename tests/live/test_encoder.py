@@ -262,6 +262,7 @@ def test_late_receiver_of_sparse_codes_waits_for_the_dictionary():
         ({"max_error": 1, "key": b""}, "key must be bytes"),
         ({"max_error": 1, "stream": -1}, "stream must be a whole number"),
         ({"n_nonzero_coefs": 0}, "n_nonzero_coefs must be"),
+        ({"max_error": 1, "lossless": "ab"}, "lossless must be True or False, or a list"),
     ],
 )
 def test_bad_settings(settings, message):
@@ -269,7 +270,7 @@ def test_bad_settings(settings, message):
         LiveEncoder(["a", "b"], **settings)
 
 
-@pytest.mark.parametrize("columns", [[], ["a", "a"], [1, 2], names(5000), ["x" * 200000]])
+@pytest.mark.parametrize("columns", [[], ["a", "a"], [1, 2], names(5000), ["x" * 200000], "ab", 3])
 def test_bad_columns(columns):
     with pytest.raises(ValueError, match="column"):
         LiveEncoder(columns, max_error=1)
@@ -283,4 +284,26 @@ def test_bad_rows():
         encoder.encode([1.0, 2.0], 0.5)
     with pytest.raises(ValueError, match="time must be whole nanoseconds"):
         encoder.encode([1.0, 2.0], 2**63)
+    for row in (["x", 1.0], {"a": 1.0, "b": 2.0}, [1j, 2.0], [10**400, 1.0]):
+        with pytest.raises(ValueError, match="row must be"):
+            encoder.encode(row, 0)
     assert encoder.n_messages == 0
+
+
+@pytest.mark.parametrize(("limit", "message"), [(0, "at least 1"), (-5, "at least 1"), ("1M", "whole number of bytes")])
+def test_bad_limits(limit, message):
+    with pytest.raises(ValueError, match=message):
+        LiveDecoder(limit=limit)
+
+
+@pytest.mark.parametrize("message", ["text", None, 5])
+def test_a_message_that_is_no_bytes(message):
+    with pytest.raises(TypeError, match="message must be bytes; got"):
+        LiveDecoder().decode(message)
+
+
+def test_masked_readings_are_gaps():
+    row = np.ma.masked_array([1, 2, 3], mask=[False, True, False])
+    [slot] = rebuilt([LiveEncoder(names(3), lossless=True).encode(row, 0)])
+    np.testing.assert_array_equal(slot.values, [1.0, np.nan, 3.0])
+    assert slot.values[0] == 1.0

@@ -58,6 +58,11 @@ def test_a_key_that_is_too_short(capfd, tmp_path):
     assert "has 5 bytes; 16 or more are needed" in capfd.readouterr().err
 
 
+def test_sparse_codes_of_too_many_simulated_sensors(capfd):
+    assert run(["live", "demo", "--n-nonzero", "5", "--sensors", "257", "--seconds", "1"]) == 2
+    assert "--n-nonzero is for up to 256 sensors; got --sensors 257" in capfd.readouterr().err
+
+
 def test_a_port_in_use(capfd):
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
@@ -65,6 +70,18 @@ def test_a_port_in_use(capfd):
         for command in ([*CONTROLLER, "--page"], [*GATEWAY, "--lossless", "--metrics"]):
             assert run([*command, str(other.getsockname()[1])]) == 1
             assert "the port is in use; give another port." in capfd.readouterr().err
+
+
+@pytest.mark.parametrize("bounds", ['{s01 = 0.1, "*" = 1}', '{"a,b=c" = 0.1, "*" = 1, s02 = "lossless"}'])
+def test_bounds_by_sensor_as_a_table_of_toml(capfd, tmp_path, bounds):
+    config = tmp_path / "gateway.toml"
+    config.write_text(f"topics = 'plant/+'\nto = 'hrp/#'\nmax-error = {bounds}\n")
+    arguments = ["live", "gateway", "--config", str(config), "--broker", "mqtt://127.0.0.1:1"]
+    assert run(arguments) == 1
+    assert "expected a topic without + and #" in capfd.readouterr().err  # the bounds were taken
+    config.write_text("topics = 'plant/+'\nto = 'hrp/plant'\nmax-error = {s01 = 0.1}\n")
+    assert run(arguments) == 1
+    assert "bounds by sensor need one for all others" in capfd.readouterr().err
 
 
 def test_options_from_a_toml_file(capfd, tmp_path):

@@ -79,6 +79,15 @@ class TestSlots:
             slots.close(moment + 10)
         assert slots.changes == [("new", "a"), ("new", "b"), ("silent", "b"), ("back", "b")]
 
+    def test_a_sensor_is_back_once_where_slots_wait_for_late_readings(self):
+        """Its reading comes while slots before it are open, in which it is still silent."""
+        slots = assembler(silent_after=2, forget_after=50, wait=50)
+        for slot in range(40):
+            for sensor in ("a", "b") if not 10 <= slot < 20 else ("a",):
+                slots.add(sensor, 1.0, 10 * slot, 10 * slot + 1)
+            slots.close(10 * slot + 5)
+        assert slots.changes == [("new", "a"), ("new", "b"), ("silent", "b"), ("back", "b")]
+
     @pytest.mark.parametrize("every", [2, 5, 40, 300])
     def test_a_sensor_that_reports_seldom_is_silent_once_until_that_is_known(self, every):
         slots, told = assembler(), []

@@ -154,7 +154,9 @@ class TestAirly:
     [
         ("", "is empty"),
         ("a,b\n", "is empty: it has no rows"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 cells where the first has 2"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 cells where the first has 2; mend it"),
+        ("# of 2020\na,b\n1,2\n", "if the first line is a comment, --comment '#' leaves such lines out"),
+        ("% by x, y, z\na,b\n1,2\n", "if the first line is a comment, --comment % leaves such lines out"),
         ("a,b\n1,2\n3,word\n", "column 'b' holds 'word' in row 2, not a number.*--text-column keeps it as text"),
         ("time,b\n2017-10-01,2\nlater,3\n", "column 'time' holds 'later' in row 2, not an ISO 8601 time stamp"),
         ("time,b\n2017-10-01,2\n,3\n", "column 'time' holds '' in row 2, not an ISO 8601 time stamp"),

@@ -1,5 +1,7 @@
 """hrpursuit live: readings from sensors to a data centre to a remote controller, over an MQTT broker."""
 
+import csv
+import io
 import logging
 import os
 import re
@@ -18,6 +20,7 @@ from hrpursuit.live.slots import SECOND
 
 _UNITS = {"ns": 1, "us": 1000, "ms": SECOND // 1000, "s": SECOND, "min": 60 * SECOND, "h": 3600 * SECOND}
 _FEWEST_KEY_BYTES = 16
+_MOST_SPARSE = 256  # sensors that a gateway takes with --n-nonzero
 
 
 class Duration(click.ParamType):
@@ -78,11 +81,21 @@ def _read_config(context: click.Context, option: click.Parameter, path: Path | N
     wrong = [name for name in values if name.replace("-", "_") not in known]
     if wrong:
         raise click.UsageError(f"{path}: {wrong[0]!r} is no option; there are {', '.join(sorted(known))}.")
+    values = {name: _as_on_the_command_line(value) for name, value in values.items()}
     several = {one.name for one in context.command.params if isinstance(one, click.Option) and one.multiple}
     named = {known[name.replace("-", "_")]: value for name, value in values.items()}
     context.default_map = {  # click would take a text for a list of its characters
         name: [value] if name in several and not isinstance(value, list) else value for name, value in named.items()
     }
+
+
+def _as_on_the_command_line(value: Any) -> Any:
+    """A table of TOML, as of bounds by sensor, as the text that an option takes."""
+    if not isinstance(value, dict):
+        return value
+    out = io.StringIO()
+    csv.writer(out, lineterminator="").writerow(f"{name}={amount}" for name, amount in value.items())
+    return out.getvalue()
 
 
 def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -292,6 +305,8 @@ def demo(**given: Any) -> None:
 
     _log_to_stderr(logging.ERROR)
     target = _target(given["max_error"], given["lossless"], given["n_nonzero"], {"max_error": 1.0})
+    if given["n_nonzero"] is not None and given["sensors"] > _MOST_SPARSE:
+        raise click.UsageError(f"--n-nonzero is for up to {_MOST_SPARSE} sensors; got --sensors {given['sensors']}.")
     run_demo(
         target,
         speed=given["speed"],

@@ -1,6 +1,8 @@
 """Expert settings of the exact scheme, with the values that our measurements led to."""
 
 from dataclasses import dataclass
+from numbers import Integral
+from typing import Any
 
 
 @dataclass(frozen=True)
@@ -35,19 +37,20 @@ class HRPOptions:
 
     def __post_init__(self) -> None:
         for name in ("alternations", "gap_rounds", "free_rounds"):
-            self._require(name, getattr(self, name) > 0, "positive")
-        self._require("look_every", self.look_every is None or self.look_every >= 1, "None or at least 1")
-        few, many = self.rows_per_feature
-        rule = "two numbers of at least 1, the second not below the first"
-        self._require("rows_per_feature", 1 <= few <= many, rule)
-        first, *later = self.patience
-        known = [n for n in later if n is not None]
-        rising = [first, *known] == sorted([first, *known])
-        self._require("patience", first >= 1 and rising, "three numbers of steps that do not fall (None: the default)")
+            self._require(name, _is_count(getattr(self, name)), "a positive whole number")
+        is_count = self.look_every is None or _is_count(self.look_every)
+        self._require("look_every", is_count, "None or a whole number of at least 1")
+        sizes = _counts(self.rows_per_feature, 2)
+        rule = "two whole numbers of at least 1, the second not below the first"
+        self._require("rows_per_feature", sizes is not None and None not in sizes and sizes == sorted(sizes), rule)
+        steps = _counts(self.patience, 3)
+        known = [] if steps is None else [n for n in steps if n is not None]
+        rises = steps is not None and steps[0] is not None and known == sorted(known)
+        self._require("patience", rises, "three whole numbers of steps that do not fall (None: the default)")
 
     def _require(self, name: str, holds: bool, what: str) -> None:
         if not holds:
-            raise ValueError(f"HRPOptions: {name} must be {what}; got {getattr(self, name)}.")
+            raise ValueError(f"HRPOptions: {name} must be {what}; got {getattr(self, name)!r}.")
 
     def limits(self, n_features: int, n_rows: int) -> tuple[int, int, int]:
         """Steps on the first sample, in all without and in all with an exact atom; never falling."""
@@ -58,3 +61,14 @@ class HRPOptions:
             without = max(first, 300, min(most, 100000 // n_features))
         with_atom = max(without, 3000, min(10000, 100000 // n_features)) if with_atom is None else with_atom
         return first, without, with_atom
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 1
+
+
+def _counts(values: Any, n: int) -> list[Any] | None:
+    """`n` counts or None; None if they are something else."""
+    if not isinstance(values, tuple | list) or len(values) != n:
+        return None
+    return list(values) if all(value is None or _is_count(value) for value in values) else None

@@ -19,6 +19,13 @@ _PROBE = 256  # values that are looked at before all of them
 #: Spacing of decimals, relative to the typical rms of a row, from which on it is their own and not that of float16,
 #: whose values lie at most 2^-10 of their magnitude apart.
 _WIDE = 2.0**-8
+#: Largest rounding of a code, relative to the largest offset of a feature and to the precision of the data, of which a
+#: difference of two samples has a standard deviation of 0.4; products are in double precision, and err by the root of
+#: the number of features.
+_ROUNDED = 4.0
+#: Such a rounding, relative to the rms of a row without the offset, from which on it is noise: above .05 searches for
+#: exact zeros began to fail, where fits of sparse codes in noise do not.
+_NOISE = 0.03
 _COARSEST = 0.3  # a zero level above this share of the rms of a row says nothing
 
 
@@ -43,15 +50,19 @@ class ZeroLevel:
         return np.maximum(self.floor, self.share * rms)
 
 
-def zero_levels(X: NDArray[Any], units: NDArray[Any] | None = None) -> tuple[ZeroLevel, ...]:
-    """Zero levels of data, finest first; with `units` (one per feature) of the data divided by them.
+def zero_levels(
+    X: NDArray[Any], units: NDArray[Any] | None = None, centre: NDArray[Any] | None = None
+) -> tuple[ZeroLevel, ...]:
+    """Zero levels of data, finest first; with `units` (one per feature) of the data divided by them, with `centre` less
+    an offset that is about this. Then rows are as large as without the offset, but rounded as they are with it.
 
     The first follows from the narrowest float format that holds X without loss, unless X holds decimals or whole
     numbers so coarse that it means nothing if they fit into a narrow one. Where X is rounded to decimals there is a
     second, from their spacing h: rounding adds an error of standard deviation h / sqrt(12) to a code, whatever the
     atom, and six of these bound all codes of a working sample. The first still counts: whole numbers may be exact.
     """
-    scaled = X if units is None else X / units
+    scaled = X if centre is None else X - centre
+    scaled = scaled if units is None else scaled / units
     squares = np.einsum("ij,ij->i", scaled, scaled, dtype=np.float64)
     squares = squares[squares > 0]  # rows of zeros have no rounding
     if squares.size == 0:
@@ -61,8 +72,16 @@ def zero_levels(X: NDArray[Any], units: NDArray[Any] | None = None) -> tuple[Zer
     flat = np.ravel(X)
     spacing = _decimal_spacing(flat) if units is None else _largest_spacing(X, units)
     is_coarse = spacing is not None and spacing > _WIDE * typical
-    share = _SHARES[flat.dtype if is_coarse else _narrowest(flat)]
-    levels = [ZeroLevel(share * typical, share)]
+    kind = flat.dtype if is_coarse else _narrowest(flat)
+    share = _SHARES[kind]
+    floor = share * typical
+    if centre is not None:
+        largest = float(np.abs(centre if units is None else centre / units).max(initial=0.0))
+        of_data, of_products = np.finfo(kind).eps, np.sqrt(X.shape[1]) * np.finfo(np.float64).eps
+        rounding = min(share, _ROUNDED * float(of_data + of_products)) * largest
+        if rounding < _NOISE * typical:
+            floor = max(floor, rounding)
+    levels = [ZeroLevel(floor, share)]
     if spacing is not None:
         coarse = 6 * spacing / np.sqrt(12)
         if levels[0].floor < coarse < _COARSEST * typical:

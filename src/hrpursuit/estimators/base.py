@@ -319,10 +319,10 @@ class SquareDictionary(DictionaryEstimator):
         look_over(rows)
         sample = rows.X if isinstance(rows, ArrayRows) else ordering_sample(rows)
         complete = self.dictionary == "complete"
-        units = units_of(sample) if complete else None
-        B = self.encoder_.T if units is None else self.encoder_.T * units
-        levels = zero_levels(sample, units)
         offset = self._offset(rows.dtype)
+        units = units_of(sample if offset is None else sample - offset) if complete else None
+        B = self.encoder_.T if units is None else self.encoder_.T * units
+        levels = zero_levels(sample, units, offset)
         if units is not None or offset is not None:
             rows = MappedRows(rows, None if units is None else 1 / units, offset)
         for level in levels:

@@ -11,7 +11,7 @@ from hrpursuit.core.evaluate import gram, mean
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.rows import ArrayRows, MappedRows, survey
-from hrpursuit.rows.memory import as_plain
+from hrpursuit.rows.memory import as_plain, naming_the_column
 from hrpursuit.rows.source import DataError
 from hrpursuit.rows.survey import LIMITS
 
@@ -39,7 +39,8 @@ def check_enough_samples(n_samples: int, n_features: int, name: str) -> None:
 
 def check_table(X: Any, name: str = "X", *, gaps: bool = False) -> Array:
     """An array or a table in memory as an array of floats; with NaN only where `gaps` are taken."""
-    X = check_array(as_plain(X), input_name=name, **LATER)
+    with naming_the_column(X, name):
+        X = check_array(as_plain(X), input_name=name, **LATER)
     survey(ArrayRows(X), name, gaps=gaps)
     return X
 

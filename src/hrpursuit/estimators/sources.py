@@ -14,7 +14,7 @@ from hrpursuit.estimators.checks import FLOATS, LATER
 from hrpursuit.progress import Bars
 from hrpursuit.rows import ArrayRows, is_outside_memory, open_rows, survey
 from hrpursuit.rows.columns import NoNamesError
-from hrpursuit.rows.memory import array_of, as_plain, is_new_table
+from hrpursuit.rows.memory import array_of, as_plain, is_new_table, naming_the_column
 from hrpursuit.rows.optional import is_a
 from hrpursuit.rows.source import DataError, no_rows
 from hrpursuit.rows.survey import REFUSED, survey_block
@@ -35,7 +35,8 @@ def _is_plain(X: Any) -> bool:
 def validated(model: Any, X: Any, **options: Any) -> Array:
     """An array of floats, by scikit-learn's rules; a survey has still to look for gaps."""
     if not is_new_table(X):
-        return validate_data(model, as_plain(X), **LATER, **options)
+        with naming_the_column(X):
+            return validate_data(model, as_plain(X), **LATER, **options)
     table = X.schema.empty_table().from_batches([X]) if is_a(X, "pyarrow", "RecordBatch") else X
     validate_data(model, table, skip_check_array=True, **options)  # its names, and their number
     return array_of(X)[0]

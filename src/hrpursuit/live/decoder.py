@@ -2,6 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -65,7 +66,7 @@ class LiveDecoder:
     def __init__(self, *, key: bytes | None = None, limit: int = 1 << 20) -> None:
         if key is not None and (not isinstance(key, bytes) or not key):
             raise ValueError(f"key must be bytes, at least one; got {type(key).__name__}.")
-        self._key, self._limit = key, limit
+        self._key, self._limit = key, _checked_limit(limit)
         self.columns: tuple[str, ...] = ()
         self.max_error: np.ndarray | None = None
         self.stream: int | None = None
@@ -94,6 +95,8 @@ class LiveDecoder:
             More than one where a keyframe has slots that were missed, or where messages came in another order. Times
             are as they were given to the encoder. The list is empty only for a keyframe whose slots were all given.
         """
+        if not isinstance(message, bytes | bytearray | memoryview):
+            raise TypeError(f"message must be bytes; got {type(message).__name__}.")
         found = self._decode(bytes(message[: self._limit + 1]))
         self.counts["messages"] += 1
         if isinstance(found, Gap):
@@ -266,6 +269,12 @@ class LiveDecoder:
             reason: Reason = "duplicate" if head.sequence == self._expected - 1 else "old"
             return Gap(reason, f"keyframe {head.sequence} has come before, or too late.")
         return None
+
+
+def _checked_limit(limit: Any) -> int:
+    if not isinstance(limit, Integral) or isinstance(limit, bool) or int(limit) < 1:
+        raise ValueError(f"limit must be a whole number of bytes, at least 1; got {limit!r}.")
+    return int(limit)
 
 
 def _decoded(data: bytes, read: Callable[[Bits], Any]) -> Any:

@@ -1,7 +1,7 @@
 """Time slots to messages."""
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from numbers import Integral
 from typing import Any
 
@@ -93,7 +93,7 @@ class LiveEncoder:
         if sum(given.values()) != 1:
             came = " and ".join(name for name, is_given in given.items() if is_given) or "none"
             raise ValueError(f"give exactly one of max_error, n_nonzero_coefs and lossless=True; got {came}.")
-        exact: Any = lossless if isinstance(lossless, bool) else tuple(lossless)
+        exact: Any = tuple(lossless) if isinstance(lossless, Iterator) else lossless
         self._request = request_target(max_error=max_error, lossless=exact, n_nonzero_coefs=n_nonzero_coefs)
         self._n_nonzero = None if n_nonzero_coefs is None else int(n_nonzero_coefs)
         self._every = _whole("keyframe_every", keyframe_every, 1, 1 << 20)
@@ -135,7 +135,7 @@ class LiveEncoder:
         Parameters
         ----------
         row : array-like of shape (n_columns,)
-            Readings, NaN where a sensor has none.
+            Readings, NaN where a sensor has none. What is masked in a masked array is a gap too.
         time : int
             Nanoseconds since 1970 (UTC).
 
@@ -144,7 +144,7 @@ class LiveEncoder:
         message : bytes or None
             None while `slots_per_message` is not reached.
         """
-        values = np.array(row, dtype=np.float64)
+        values = _readings(row)
         if values.shape != (len(self.columns),):
             raise ValueError(f"row must have {len(self.columns)} readings, one per column; got shape {values.shape}.")
         if not isinstance(time, Integral) or isinstance(time, bool) or abs(int(time)) >= MOST_TIME:
@@ -289,6 +289,18 @@ class LiveEncoder:
         has_learned = [self._learner.learn(values) for _, values in slots]
         if any(has_learned):
             self.request_keyframe()
+
+
+def _readings(row: Any) -> np.ndarray:
+    """A copy of a row as floats, with NaN where it is masked."""
+    if isinstance(row, Mapping):
+        raise ValueError("row must be the readings in the order of the columns; got a mapping.")
+    try:
+        if isinstance(row, np.ma.MaskedArray):
+            return np.where(np.ma.getmaskarray(row), np.nan, np.asarray(row.data, dtype=np.float64))
+        return np.array(row, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"row must be numbers that float64 can hold, NaN or None for a gap: {error}.") from error
 
 
 def _whole(name: str, value: Any, least: int, most: int) -> int:

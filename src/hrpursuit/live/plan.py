@@ -255,6 +255,8 @@ def groups_of(n: int) -> list[slice]:
 
 def check_names(columns: Iterable[str]) -> tuple[str, ...]:
     """Names of columns as a tuple; raises ValueError if they are none."""
+    if isinstance(columns, str | bytes) or not isinstance(columns, Iterable):
+        raise ValueError(f"columns must be a list of names, as ['flow', 'pressure']; got {columns!r:.80}.")
     names = tuple(columns)
     if not 1 <= len(names) <= MOST_COLUMNS or not all(isinstance(name, str) for name in names):
         raise ValueError(f"columns must be 1 to {MOST_COLUMNS} names, each of them a text; got {len(names)} of them.")

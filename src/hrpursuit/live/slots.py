@@ -149,9 +149,6 @@ class SlotAssembler:
         if sensor not in self._last:
             self.changes.append(("returned" if sensor in self._vanished else "new", sensor))
             self._last[sensor], self._usual[sensor] = self._n_slots, 1.0
-        elif sensor in self._silent:
-            self._silent.discard(sensor)
-            self.changes.append(("back", sensor))
         self._open.setdefault(number, {})[sensor] = value, now
         return "kept"
 
@@ -192,6 +189,9 @@ class SlotAssembler:
             for sensor in readings:
                 self._usual[sensor] += (self._n_slots - self._last[sensor] - self._usual[sensor]) / 2
                 self._last[sensor] = self._n_slots
+                if sensor in self._silent:  # not before: slots that are still open before this one may lack it
+                    self._silent.discard(sensor)
+                    self.changes.append(("back", sensor))
             self._forget()
         known = set(self.columns)
         self.columns += tuple(sensor for sensor in readings if sensor not in known)

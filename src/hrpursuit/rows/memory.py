@@ -1,6 +1,7 @@
 """Arrays, tables and lists in memory."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from hrpursuit.rows.arrow import is_table, table_to_array
 from hrpursuit.rows.columns import check_no_columns, frame_columns
 from hrpursuit.rows.optional import is_a
 from hrpursuit.rows.polars import frame_to_array
-from hrpursuit.rows.source import Opener, check_shape, float_type
+from hrpursuit.rows.source import DataError, Opener, check_shape, float_type
 
 
 def without_mask(data: Any) -> Any:
@@ -29,6 +30,39 @@ def is_new_table(data: Any) -> bool:
 def as_plain(data: Any) -> Any:
     """Masked arrays and tables of Arrow and polars as arrays with NaN where something is missing; all else as it is."""
     return array_of(data)[0] if is_new_table(data) else without_mask(data)
+
+
+@contextmanager
+def naming_the_column(data: Any, name: str = "X") -> Iterator[None]:
+    """Where a DataFrame of pandas cannot become floats, say which of its columns cannot."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        fault = _column_without_numbers(data) if is_a(data, "pandas", "DataFrame") else None
+        if fault is None:
+            raise
+        raise DataError(f"{name}: column {fault}; leave it out, or mend it.") from error
+
+
+def _column_without_numbers(frame: Any) -> str | None:
+    for label, column in zip(frame.columns, (frame.iloc[:, i] for i in range(frame.shape[1])), strict=True):
+        if getattr(column.dtype, "kind", "O") in "mMc":
+            return f"{label!r} holds {column.dtype}, not numbers"
+        try:
+            column.to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError):
+            place = next((i for i, value in enumerate(column) if not _is_number(value)), None)
+            what = str(column.dtype) if place is None else f"{column.iloc[place]!r:.40} in row {place + 1}"
+            return f"{label!r} holds {what}, not {'numbers' if place is None else 'a number'}"
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def array_of(data: Any, columns: Sequence[str] | None = None, name: str = "the data") -> tuple[Array, list[str] | None]:

@@ -34,6 +34,7 @@ _ROUNDED = 1e-4  # zero level, relative to the rms of the codes, above which the
 #: Samples that use one of two atoms without the other, from which on they tell the two apart. An atom that is a mixture
 #: of both can be turned along any one such sample, but along two only by chance.
 _FEWEST_ALONE = 3
+_WITHOUT_GAPS = "fit the samples without gaps alone to see it certified; to fill in gaps, set n_nonzero_coefs"
 
 
 @dataclass(frozen=True)
@@ -132,7 +133,7 @@ def judge(
     """
     asked = _Asked(complete, paper, offset, n_nonzero, forgets)
     if learned.certificate.has_zeros and learned.outcome is not Outcome.STOPPED:
-        judged = _judge_exact(sample, rows.n_samples or 0, learned, complete)
+        judged = _judge_exact(sample, rows.n_samples or 0, learned, complete, gaps > 0)
         return replace(judged, verdict=_with_context(judged.verdict, learned, gaps))
     X, share = draw_evidence(rows, _CODES)
     if len(X) == 0:
@@ -181,7 +182,7 @@ def _narrow(encoder: Array, std: float) -> CodeDensities:
     return CodeDensities(np.ones_like(stds), np.zeros_like(stds), stds)
 
 
-def _judge_exact(sample: Array, n_samples: int, learned: Learned, complete: bool) -> Judgement:
+def _judge_exact(sample: Array, n_samples: int, learned: Learned, complete: bool, has_gaps: bool) -> Judgement:
     """Of codes with exact zeros: a spike as wide as the rounding of the data, and a Gaussian for the rest."""
     certificate = learned.certificate
     X = np.asarray(sample, dtype=np.float64)
@@ -202,7 +203,8 @@ def _judge_exact(sample: Array, n_samples: int, learned: Learned, complete: bool
     rounded = " up to their rounding" if certificate.zero_level > _ROUNDED * np.sqrt(energy) else ""
     mean = f"with {n_used.sum() / n:.3g} of {len(norms)} codes in use on average"
     together = _used_together(used, certificate.failing_pairs, complete)
-    verdict = _exact_verdict(certificate, f"the samples are exactly sparse{rounded}, {mean}", n_samples, together)
+    finding = f"the samples are exactly sparse{rounded}, {mean}"
+    verdict = _exact_verdict(certificate, finding, n_samples, together, has_gaps)
     return Judgement(verdict, density)
 
 
@@ -219,7 +221,7 @@ def _used_together(used: NDArray[np.bool_], pairs: NDArray[np.intp], complete: b
     return len(atoms)
 
 
-def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_together: int) -> Verdict:
+def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_together: int, has_gaps: bool) -> Verdict:
     n, n_rows = certificate.n_features, certificate.n_rows
     if certificate:
         return Verdict("exact", finding, f"certified on {n_rows} samples")
@@ -243,10 +245,13 @@ def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_tog
         f"an atom has only {certificate.fewest_zeros} zero codes": certificate.fewest_zeros < 20,
         "some atoms are often used together": len(certificate.entangled) > 0,
         "some pairs of atoms could be turned to a lower l1 norm": len(certificate.unstationary) > 0,
-        f"{certificate.n_outliers} samples have no zero code": certificate.has_many_outliers,
+        f"{certificate.n_outliers} samples have no zero code"
+        + ", which a gap that was filled does to a sample" * has_gaps: certificate.has_many_outliers,
     }
     reason = " and ".join(text for text, holds in reasons.items() if holds)
-    advice = "leave out samples that are outliers" if certificate.has_many_outliers else "more samples would settle it"
+    advice = "more samples would settle it"
+    if certificate.has_many_outliers:
+        advice = _WITHOUT_GAPS if has_gaps else "leave out samples that are outliers"
     return Verdict(
         "exact", finding, f"this is most likely the right dictionary, although it is not certified: {reason}", advice
     )

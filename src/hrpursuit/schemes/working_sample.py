@@ -97,7 +97,8 @@ class WorkingSample:
             self.raw = raw if len(once) >= _MOSTLY_DISTINCT * len(raw) else raw[once]
             if self.complete:
                 self.units = units_of(self.raw - self.raw.mean(axis=0))
-            self._levels = zero_levels(self.raw, self.units if self.complete else None)
+            centre = np.median(np.asarray(self.raw, dtype=np.float64), axis=0)
+            self._levels = zero_levels(self.raw, self.units if self.complete else None, centre)
             order = rng.permutation(len(self.raw))
             X = np.asarray(self.raw, dtype=np.float64)[order]
             X = X - np.roll(X, 1, axis=0)

@@ -1,6 +1,7 @@
 """CSV text as a table of readings: numbers, truth values and texts, with an index that may be time."""
 
 import re
+import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +20,7 @@ from hrpursuit.tables.reading import Reading
 _EXACT = 2**53  # whole numbers up to here are exact as floats
 _MOST_ODD = 4096  # cells whose text is kept beside their number
 _MOST_COUNTED = 1 << 29  # bytes of a packed file that are counted before it is read: beyond it is read in pieces
+_COMMENTS = "#", "%", "//"  # marks that a first line is looked at for, to say what may be wrong
 _ZONE = r"(Z|[+-]\d\d:?\d\d)$"
 _NUMBER = r"(?i)^[+-]?(([0-9]+[.,]?[0-9]*|[.,][0-9]+)(e[+-]?[0-9]+)?|inf|infinity)$"
 
@@ -157,7 +159,7 @@ class CSVTable:
             if faults and faults[0].number is not None:
                 raise DataError(
                     f"{self.name}: line {faults[0].number} has {faults[0].actual_columns} cells where the first has "
-                    f"{faults[0].expected_columns}; mend it."
+                    f"{faults[0].expected_columns}; {self._how_to_mend()}."
                 ) from error
             if "straddling object straddles" in str(error):
                 raise DataError(
@@ -165,6 +167,13 @@ class CSVTable:
                     "do not end."
                 ) from error
             raise self._unreadable(error) from error
+
+    def _how_to_mend(self) -> str:
+        first = self.layout.fields[0].strip() if self.layout.fields else ""
+        mark = next((mark for mark in _COMMENTS if first.startswith(mark)), None)
+        if mark is None or self.layout.comment:
+            return "mend it"
+        return f"if the first line is a comment, --comment {shlex.quote(mark)} leaves such lines out"
 
     def _find_index(self, asked: str | bool) -> str | None:
         if asked is False:

@@ -10,7 +10,7 @@ from typing import Self
 
 import numpy as np
 
-from hrpursuit.core.certificate import same_atoms, unchecked
+from hrpursuit.core.certificate import unchecked
 from hrpursuit.core.manifolds import polar
 from hrpursuit.core.objectives import LpNorm
 from hrpursuit.core.protocols import Array
@@ -265,10 +265,21 @@ class Exact(Watched):
             return self  # without a certificate from the first: zeros that go together, and too few rows to tell
         if not found.is_exact:
             return self._start_over(stream)  # some of these rows may be older than the change
-        atoms = unit_atoms(found.coder, stream.settings.complete)[0]
-        moved = np.abs((found.intercept - stream.intercept) @ stream.coder) > _SAME_OFFSET * self._zero_sizes(stream)
-        stream.n_changes += bool(moved.any()) or not same_atoms(atoms, stream.dictionary()[0], _SAME_COSINE)
+        stream.n_changes += self._has_changed(stream, found)
         return found
+
+    def _has_changed(self, stream: Stream, found: Found) -> bool:
+        """Whether an exact dictionary differs from the present one by more than what that one left open: atoms that may
+        have been mixtures of each other.
+        """
+        certificate = stream.certificate
+        sure = np.full(len(stream.coder), certificate.has_enough_rows)
+        for pairs in (certificate.failing_pairs, certificate.ambiguous):
+            sure[pairs.ravel()] = False
+        moved = np.abs((found.intercept - stream.intercept) @ stream.coder) > _SAME_OFFSET * self._zero_sizes(stream)
+        atoms, before = unit_atoms(found.coder, stream.settings.complete)[0], stream.dictionary()[0]
+        is_there = np.abs(atoms @ before.T).max(axis=0) > _SAME_COSINE
+        return bool(moved[sure].any() or not is_there[sure].all())
 
     def _verdict(self, stream: Stream, found: Verdict) -> Verdict:
         if not self.in_doubt or not stream.certificate:
