@@ -6,8 +6,9 @@ from .words import clip
 class Regression:
     """Sums and weights of one column. Set 0 of the sums forgets sooner, set 1 later."""
 
-    def __init__(self, n_features, n_own):
+    def __init__(self, n_features, n_own, hasty):
         self.n, self.n_own = n_features, n_own
+        self.every, self.fading = (32, (3, 6)) if hasty else (8, (5, 8))
         self.recent, self.count = [], 0
         self.products = [[[0] * n_features for _ in range(n_features)] for _ in range(2)]
         self.targets = [[0] * n_features for _ in range(2)]
@@ -16,7 +17,7 @@ class Regression:
     def observe(self, features, target):
         self.recent.append((list(features), target))
         self.count += 1
-        if len(self.recent) < 8 and self.count > 32:
+        if len(self.recent) < self.every and self.count > 32:
             return
         for products, targets in zip(self.products, self.targets, strict=True):
             for f, y in self.recent:
@@ -25,7 +26,7 @@ class Regression:
                         products[i][j] += f[i] * f[j]
                     targets[i] += f[i] * y
         self.recent = []
-        if self.count % 8 == 0:
+        if self.count % self.every == 0:
             self._fade()
         for which in range(2):
             L, D, right, shifts = self._factors(self.products[which], self.targets[which])
@@ -33,7 +34,7 @@ class Regression:
             self.all[which] = self._weights(L, D, right, shifts, self.n)
 
     def _fade(self):
-        for memory, products, targets in zip((5, 8), self.products, self.targets, strict=True):
+        for memory, products, targets in zip(self.fading, self.products, self.targets, strict=True):
             for i in range(self.n):
                 for j in range(i + 1):
                     products[i][j] -= products[i][j] >> memory

@@ -98,11 +98,11 @@ class Search:
 class Column:
     """What is remembered of one column."""
 
-    def __init__(self, scale, n_predictions, n_features, n_own, n_taps):
+    def __init__(self, scale, n_predictions, n_features, n_own, n_taps, hasty):
         self.scale, self.repeats = scale, 0
         self.taps, self.past, self.filtered = [0] * n_taps, [0] * n_taps, 0
         self.slow, self.fast = [256 * scale] * (n_predictions + 1), [256 * scale] * (n_predictions + 1)
-        self.regression = Regression(n_features, n_own)
+        self.regression = Regression(n_features, n_own, hasty)
         self.levels, self.changes, self.value, self.run, self.span = [0, 0, 0], [0, 0, 0], 0, 0, 0
         self.asked = {}  # by node
         self.size, self.mean, self.drift, self.count = 0, 0, 0, 0
@@ -139,7 +139,7 @@ class TableCoder:
         n_own = 3 + order + (6 if season else 0)
         self.n_taps, self.n_predictions = n_taps, (7 if n_neighbours else 5) + (n_taps > 0)
         n_features = n_own + 2 * n_neighbours
-        self.columns = [Column(column[0], self.n_predictions, n_features, n_own, n_taps) for column in columns]
+        self.columns = [Column(column[0], self.n_predictions, n_features, n_own, n_taps, hasty) for column in columns]
         self.n_contexts, n_experts = (6, 3) if hasty else (9, 2 * self.n_predictions)
         self.first_weights = [65536 // n_experts] * n_experts + [2621] * (2 * self.n_contexts) + [0]
         self.n_lines = 1024

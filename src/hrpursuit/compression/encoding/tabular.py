@@ -61,6 +61,8 @@ _NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that they are tried on: they take long 
 _CHANGE_BITS = 2  # that a column with settings of its own has to save
 _CONSTANT_BITS = 16  # of a drift or a constant
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
+#: Share that a constant centre has to save: from it a value is coded in more bits, in up to 1.6 times the time.
+_CONSTANT_IS_SLOW = {"default": 0.03, "best": 0.0}
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
 
@@ -96,7 +98,7 @@ def _choose(columns: list[Column], effort: str) -> tuple[TableSettings, np.ndarr
         return _centred_by_size(columns, settings, whole), whole
     share, fewest, most = _TRIAL_CELLS[effort]
     n_tried = int(min(max(share * whole.size, fewest), most)) // n
-    trial = _TrialRows(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort])
+    trial = _TrialRows(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort], slow=_CONSTANT_IS_SLOW[effort])
     settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
@@ -122,7 +124,8 @@ def _try_centres(
         settings, costs = _better(settings, costs, *alike[-1], trial)
     if settings not in [one[0] for one in alike]:
         alike.append((settings, trial.costs(settings, whole)))
-    return min(alike, key=lambda one: one[1].sum() + (256 * _CONSTANT_BITS * trial.share) * _n_constants(one[0]))
+    sent = 256 * _CONSTANT_BITS * trial.share
+    return min(alike, key=lambda one: _weighed(*one, trial).sum() + sent * _n_constants(one[0]))
 
 
 def _try_features(
@@ -201,7 +204,9 @@ def _settings_of(column: Column, way: int, numbers: np.ndarray, effort: str) -> 
 class _TrialRows:
     """Some of the rows, to try settings on by counting bits."""
 
-    def __init__(self, coded: np.ndarray, n_rows: int, close: float = 0.0, late: float = _LATE) -> None:
+    def __init__(
+        self, coded: np.ndarray, n_rows: int, close: float = 0.0, late: float = _LATE, slow: float = 0.0
+    ) -> None:
         self.n_rows = min(len(coded), n_rows)
         start = (len(coded) - self.n_rows) // 3
         self.rows = slice(start, start + self.n_rows)
@@ -209,6 +214,7 @@ class _TrialRows:
         #: Bits count from this row on, since regressions have to learn first; unless these are all rows.
         self.late = 0 if self.n_rows == len(coded) else int(self.n_rows * late)
         self.close = 0.0 if self.n_rows == len(coded) else close
+        self.slow = slow
         self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
         few = self.n_rows // _GLANCE
         self._glance = _TrialRows(coded, few) if few >= _FEWEST_AT_A_GLANCE else None
@@ -280,13 +286,18 @@ def _n_constants(settings: TableSettings) -> int:
     return sum(column.centre in (DRIFTING, CONSTANT) for column in settings.columns)
 
 
+def _weighed(settings: TableSettings, costs: np.ndarray, trial: _TrialRows) -> np.ndarray:
+    """Bits of each column, more of them where its centre takes more time."""
+    return costs * [1 + trial.slow * (column.centre == CONSTANT) for column in settings.columns]
+
+
 def _better(
     settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, trial: _TrialRows
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the settings that are shorter."""
     constants = [column.centre in (DRIFTING, CONSTANT) for column in tried.columns]
     sent = 256 * trial.share * np.where(constants, _CHANGE_BITS + _CONSTANT_BITS, _CHANGE_BITS)
-    is_better = tried_costs + sent < (1 - trial.close) * costs
+    is_better = _weighed(tried, tried_costs, trial) + sent < (1 - trial.close) * costs
     columns = tuple(b if better else a for a, b, better in zip(settings.columns, tried.columns, is_better, strict=True))
     return replace(settings, columns=columns), np.where(is_better, tried_costs, costs)
 

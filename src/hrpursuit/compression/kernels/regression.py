@@ -3,7 +3,7 @@
 Features and targets are in 1/4096 of the typical change of a column. Two sums of products, which forget 1/256 and
 1/2048 per value, each give two sets of weights: one for the features of the column itself, which come first, and one
 for all features. Both come from one factorisation, since the former are a leading block. Values are taken into the
-sums eight at a time, when weights are found anew.
+sums several at a time, when weights are found anew.
 """
 
 from typing import Any, NamedTuple
@@ -14,7 +14,7 @@ from hrpursuit.compression.kernels.compiled import as_table, at, compiled, integ
 from hrpursuit.compression.kernels.vectors import LANES, add_times, fade, set_ties, weighted
 
 N_SUMS = 2  # that remember 2^8 and 2^11 values
-EVERY = 8  # values from one time that weights are found to the next
+EVERY, EVERY_IN_HASTE = 8, 32  # values from one time that weights are found to the next; powers of two
 FIRST_VALUES = 32  # after each of which they are
 ONE = 4096  # a feature as large as the typical change
 FURTHEST = 1 << 23  # a feature stays within
@@ -47,11 +47,11 @@ def padded(n_features: int) -> int:
     return -(-(n_features + 1) // LANES) * LANES
 
 
-def new_regression(n_columns: int, n_features: int) -> Regression:
+def new_regression(n_columns: int, n_features: int, every: int = EVERY) -> Regression:
     """Nothing observed yet: all weights are zero."""
     length = padded(n_features)
     return Regression(
-        recent=as_table(np.zeros((n_columns, EVERY, length), np.int64), "i4"),
+        recent=as_table(np.zeros((n_columns, every, length), np.int64), "i4"),
         counts=integers((n_columns, 2)),
         sums=integers((n_columns, N_SUMS, n_features, length)),
         weights=integers((n_columns, 2 * N_SUMS, length)),
@@ -61,8 +61,8 @@ def new_regression(n_columns: int, n_features: int) -> Regression:
 
 @compiled
 def learn_change(regression, k, features, target, n_own):
-    """Take the features of column k, as many as `sums` has and then zeros, and the change that followed; every eighth
-    time find its weights anew.
+    """Take the features of column k, as many as `sums` has and then zeros, and the change that followed; find its
+    weights anew when `recent` is full.
     """
     counts, recent, sums = regression.counts[at(k)], regression.recent[at(k)], regression.sums[at(k)]
     place, n = counts[0], sums.shape[1]
@@ -71,18 +71,23 @@ def learn_change(regression, k, features, target, n_own):
         now[i] = features[i]
     now[at(n)] = target
     counts[0], counts[1] = place + 1, counts[1] + 1
-    if place + 1 < EVERY and counts[1] > FIRST_VALUES:
+    every = len(recent)
+    if place + 1 < every and counts[1] > FIRST_VALUES:
         return
     counts[0] = 0
     weights, room = regression.weights[at(k)], regression.room
-    _add(sums, recent, place + 1, room[0], counts[1] % EVERY == 0)
+    _add(sums, recent, place + 1, room[0], counts[1] % every == 0)
     for m in range(N_SUMS):
         _solve(sums[m], room, weights[m], weights[N_SUMS + m], n_own)
 
 
 @compiled
 def _add(sums, recent, n_recent, row, forget):
-    """Add recent values to the sums of a column, and let them fade by what `EVERY` values forget."""
+    """Add recent values to the sums of a column, and let them fade by what as many as `recent` holds forget."""
+    memory, rest = 8, len(recent)  # the first sum forgets 2^-8 per value
+    while rest > 1:
+        rest >>= 1
+        memory -= 1
     for i in range(sums.shape[1]):
         start = i - i % LANES
         for j in range(start, len(row)):
@@ -92,7 +97,7 @@ def _add(sums, recent, n_recent, row, forget):
         for m in range(N_SUMS):
             add_times(sums[m, i], row, 1, start)
             if forget:
-                fade(sums[m, i], 5 + 3 * m, start)
+                fade(sums[m, i], memory + 3 * m, start)
 
 
 @compiled

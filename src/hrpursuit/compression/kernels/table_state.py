@@ -7,7 +7,14 @@ import numpy as np
 from hrpursuit.compression.kernels.bits import EVEN
 from hrpursuit.compression.kernels.compiled import as_integers, as_table, integers
 from hrpursuit.compression.kernels.constants import SQUASH
-from hrpursuit.compression.kernels.regression import N_SUMS, Regression, new_regression, padded
+from hrpursuit.compression.kernels.regression import (
+    EVERY,
+    EVERY_IN_HASTE,
+    N_SUMS,
+    Regression,
+    new_regression,
+    padded,
+)
 from hrpursuit.compression.kernels.vectors import BLOCK
 
 LIMIT = 1 << 34  # values stay within
@@ -137,7 +144,7 @@ def new_table(
     return TableState(
         columns=as_integers(_columns(scales, centres, constants, ends, recurs)),
         errors=as_integers(np.broadcast_to(np.reshape(scales, (n, 1, 1)) << 8, (n, 2, n_predictions + 1))),
-        regression=new_regression(n, n_features),
+        regression=new_regression(n, n_features, EVERY_IN_HASTE if in_haste else EVERY),
         taps=integers((n, n_taps)),
         past=as_table(np.zeros((n, 2 * n_taps), np.int64), "i4"),
         features=as_table(np.zeros(padded(n_features), np.int64), "i4"),
