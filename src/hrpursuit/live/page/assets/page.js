@@ -64,7 +64,7 @@ function drawFigures(figures) {
   put("slots", number(figures.slots));
   put("sensors", `of ${number(figures.sensors)} sensors`);
   put("lost", number(figures.lost));
-  put("keyframes", `${number(figures.keyframes)} keyframes`);
+  put("keyframes", `${number(figures.keyframes)} ${figures.keyframes === 1 ? "keyframe" : "keyframes"}`);
   put("total", bytes(figures.bytes));
   put("total-json", `JSON: ${bytes(figures.json)}, float32: ${bytes(figures.float32)}`);
   if (figures.bytes_per_slot !== null) {
