@@ -1,5 +1,6 @@
 """Noise that differs between pixels, is correlated, or counted: removed, estimated, and told."""
 
+import io
 import warnings
 
 import numpy as np
@@ -30,6 +31,13 @@ def white(shape, seed=0):
 @pytest.fixture(scope="module")
 def camera():
     return skimage_data.camera()[::2, ::2].astype(float)[40:200, 60:220]
+
+
+def stored_as_jpeg(image, quality):
+    pillow = pytest.importorskip("PIL.Image", reason='needs Pillow: pip install ".[images]"')
+    with io.BytesIO() as file:
+        pillow.fromarray(np.clip(np.rint(image), 0, 255).astype(np.uint8)).save(file, "JPEG", quality=quality)
+        return np.asarray(pillow.open(file)).astype(float)
 
 
 BOX = np.outer(*[(1 + 2 * np.cos(2 * np.pi * np.fft.fftfreq(64))) ** 2] * 2) / 9  # spectrum of smoothed noise
@@ -150,6 +158,26 @@ class TestCorrelated:
         for sigma in (None, 20):
             with pytest.warns(UserWarning, match=r'neighbouring pixels by 0\.[4-7].*noise="correlated"'):
                 denoise(noisy, sigma, mode="fast")
+
+    @pytest.mark.parametrize(("sigma", "quality"), [(10, 75), (20, 50), (10, 50), (20, 30)])
+    @pytest.mark.parametrize("name", ["camera", "astronaut"])
+    def test_noise_of_which_jpeg_left_the_coarse_part_is_told(self, name, sigma, quality):
+        clean = getattr(skimage_data, name)()[60:316, 100:356].astype(float)
+        clean = clean if clean.ndim == 2 else clean.mean(axis=-1)
+        stored = stored_as_jpeg(clean + sigma * white(clean.shape), quality)
+        with pytest.warns(UserWarning, match=r'taken for texture and stay.*noise="correlated"'):
+            as_white = denoise(stored, mode="fast")
+        as_correlated = denoise(stored, noise="correlated", mode="fast")
+        assert psnr(as_correlated, clean) > psnr(as_white, clean) + 2
+
+    @pytest.mark.parametrize("quality", [95, 75, 50, 30])
+    @pytest.mark.parametrize("name", ["camera", "coffee", "astronaut"])
+    def test_jpeg_without_noise_is_not(self, name, quality):
+        clean = getattr(skimage_data, name)()[:256, :256].astype(float)
+        stored = stored_as_jpeg(clean if clean.ndim == 2 else clean.mean(axis=-1), quality)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            denoise(stored, mode="fast")
 
     @pytest.mark.parametrize("name", ["camera", "coins", "moon", "page", "brick"])
     @pytest.mark.parametrize("sigma", [0, 5, 25])

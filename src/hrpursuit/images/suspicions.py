@@ -17,6 +17,9 @@ _NEGATIVE = 8.0  # standard deviations of the readout below zero that no count c
 _WRONG = 1.6  # ratio of the noise after the stabilising transform to one, or the inverse
 _FEW = 3.0  # mean number of counts below which that transform does not make the noise one
 _CORRELATED = 0.3  # correlation of neighbours from which noise is not taken for white
+#: The same where the estimate is such a share of what is seen. JPEG files have next to nothing at the frequencies that
+#: the estimate is from, while their noise is hardly correlated otherwise.
+_GONE, _CORRELATED_IF_GONE = 0.1, 0.1
 _FINE_GIVEN, _FINE = 0.6, 0.33  # share of the noise that is fine, below which noise is not white: sigma given or not
 _SEEN = 0.5  # share of the given noise that must be seen
 _VISIBLE = 0.015  # of the range: below, correlated noise is not worth a word
@@ -100,8 +103,10 @@ def check_white(pixels: NDArray[Any], noise: Noise) -> None:
         is_other = given < _FINE * found
     else:
         is_other = fine < _FINE_GIVEN * given and found > _SEEN * given
+    is_gone = "sigma" in noise.estimated and given < _GONE * found
+    is_correlated = along.max() > (_CORRELATED_IF_GONE if is_gone else _CORRELATED)
     is_seen = found > unit * max(_VISIBLE * float(np.ptp(brightness)), _ROUNDING * float(np.abs(brightness).max()))
-    if not (is_other and is_seen and along.max() > _CORRELATED and is_noise_like(brightness, spectrum)):
+    if not (is_other and is_seen and is_correlated and is_noise_like(brightness, spectrum)):
         return
     warnings.warn(
         f"the noise looks correlated: neighbouring pixels by {along[0]:.2f} along rows and {along[1]:.2f} along "
