@@ -72,11 +72,16 @@ def inpaint(
     :class:`~hrpursuit.HRP`, in an orthonormal dictionary that is learned on the patches as they were filled before. In
     place of a fixed number of codes, which says little of what is in a gap, each code has a mean and a variance, those
     of the codes of the 12 most similar patches near by; the most likely codes given the observed pixels say what is
-    missing, and overlapping patches are averaged. The variances have a floor that falls from round to round. Where a
-    hole is larger than half a patch, the start is the image filled at half the resolution, in the same way.
+    missing, and overlapping patches are averaged, as in piecewise linear estimators [1]_. The variances have a floor
+    that falls from round to round. Where a hole is larger than half a patch, the start is the image filled at half the
+    resolution, in the same way.
 
     The result does not depend on the unit: `inpaint(a * image + b, mask)` is `a * inpaint(image, mask) + b`, up to
     rounding. Memory is that of a few copies of the image in single precision and of a few tiles of 576 x 576 pixels.
+
+    References
+    ----------
+    .. [1] Yu, Sapiro, Mallat, IEEE Trans. Image Processing 21, 2012.
 
     Examples
     --------
