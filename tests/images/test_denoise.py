@@ -180,9 +180,10 @@ def test_images_wider_than_the_filters_are_exact_for_come_back_as_they_are(camer
     assert not np.array_equal(denoise(image, 2.0**-17, mode=mode), image)
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
 @pytest.mark.parametrize("sigma", [None, 10])
-def test_a_pixel_that_is_too_far_off_is_told(camera, sigma):
-    image = camera[:48, :48] + noise_like(camera[:48, :48], 10)
+def test_a_pixel_that_is_too_far_off_is_told(camera, sigma, dtype):
+    image = (camera[:48, :48] + noise_like(camera[:48, :48], 10)).astype(dtype)
     image[5, 7] = 1e8
     with pytest.warns(UserWarning, match=r"If only a few pixels are far .*inpaint\(image, mask\)"):
         assert_array_equal(denoise(image, sigma, mode="fast"), image)

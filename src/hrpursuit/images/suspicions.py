@@ -25,7 +25,7 @@ _SEEN = 0.5  # share of the given noise that must be seen
 _VISIBLE = 0.015  # of the range: below, correlated noise is not worth a word
 _N_BLOCKS = 500  # to look at
 _FEWEST = 64  # pixels from which their standard deviation says something
-_ROUNDING = 1e-9  # of the largest value
+_ROUNDING = 1e-9  # of the values
 _SINGLE = 2.0**-22  # the same for values in single precision
 _WHOLE = 0.5  # what whole numbers are rounded to
 
@@ -53,7 +53,7 @@ def check_left_alone(pixels: NDArray[Any], noise: Noise) -> None:
     low, high = float(pixels.min()), float(pixels.max())
     strongest = max(float(np.max(noise.sigma)), noise.gain or 0.0)
     share = _ROUNDING if pixels.dtype.itemsize == 8 else _SINGLE
-    rounding = _WHOLE if pixels.dtype.kind in "iu" else share * max(abs(low), abs(high))
+    rounding = _WHOLE if pixels.dtype.kind in "iu" else share * float(np.median(np.abs(pixels)))
     if low == high or strongest == 0 or ("sigma" in noise.estimated and strongest <= rounding):
         return
     warnings.warn(
