@@ -89,7 +89,7 @@ def denoise(
         Without any noise the image comes back as it is.
     mode : {"best", "fast", "paper"}, default="best"
         "best" filters groups of similar patches together, in six steps at three scales. "fast" filters such groups
-        in three, in about an eighth of the time. "paper" is Example 2 of Xue, Lau and Cai
+        in three, in about a sixth of the time. "paper" is Example 2 of Xue, Lau and Cai
         (2021): see Notes.
     patch_size : int, default=8
         Height and width of the patches in pixels, 2 to 32; less in images that are smaller.
