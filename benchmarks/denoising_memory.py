@@ -1,6 +1,6 @@
 """A colour photograph of 12 million pixels: peak memory of each mode, and whether time grows as the pixels do.
 
-python benchmarks/denoising_memory.py [--modes fast,best] [--jobs 1]     (some minutes; exit code 1: some aim is missed)
+python benchmarks/denoising_memory.py                 # or --quick: fast alone; --modes fast,best,paper; --jobs 2
 
 The photograph is a mosaic of those that scikit-image and scikit-learn ship, with noise, in 8 bits. Each mode and size
 runs in a process of its own.
@@ -14,7 +14,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from common import describe_machine, peak_memory, table
+from common import command_line, peak_memory
+from results import Results
 
 from hrpursuit.experiments.photographs import COLOURED, photograph
 from hrpursuit.images import denoise
@@ -22,7 +23,7 @@ from hrpursuit.images.denoise import MODES
 
 SHAPES = {"3": (1500, 2000), "12": (3000, 4000)}  # by millions of pixels
 LIMITS_MB = {"fast": 1500, "best": 2500}
-LINEAR = 1.25  # times as many seconds a pixel, at the most
+LINEAR = 1.25  # most ratio of the seconds per pixel
 SIGMA, SIDE = 15, 400
 
 
@@ -62,7 +63,9 @@ def psnr(first, second):
     return 10 * np.log10(255**2 / np.mean(squares))
 
 
-def rows(modes, n_jobs, folder, found):
+def rows(results, modes, n_jobs, folder):
+    small, large = SHAPES
+    n_times, found = np.prod(SHAPES[large]) / np.prod(SHAPES[small]), {}
     for size, shape in SHAPES.items():
         clean = mosaic(shape)
         path = folder / "noisy.npy"
@@ -71,45 +74,39 @@ def rows(modes, n_jobs, folder, found):
             command = [sys.executable, __file__, "--only", mode, "--path", str(path), "--jobs", str(n_jobs)]
             printed = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
             wall, cpu, peak = map(float, printed)
-            gain = psnr(np.load(folder / "result.npy", mmap_mode="r"), clean) - psnr(
-                np.load(path, mmap_mode="r"), clean
-            )
-            found[mode, size] = cpu, peak
-            rate = f"{1e6 * cpu / (shape[0] * shape[1]):.2f}"
-            yield mode, size, f"{wall:.1f}", f"{cpu:.1f}", rate, f"{peak:.0f}", f"{gain:+.2f}"
+            result, given = (np.load(folder / name, mmap_mode="r") for name in ("result.npy", "noisy.npy"))
+            gain = psnr(result, clean) - psnr(given, clean)
+            found[mode, size], reached = cpu, None
+            if size == large:
+                growth = cpu / found[mode, small] / n_times
+                fits = mode not in LIMITS_MB or results.bar(
+                    f"{mode}, {large} megapixels: peak, MB", peak, at_most=LIMITS_MB[mode]
+                )
+                grows = results.bar(f"{mode}: time per pixel, ratio of {large} to {small} megapixels", growth,
+                                    at_most=LINEAR)  # fmt: skip
+                reached = fits and grows
+            yield mode, size, wall, cpu, 1e6 * cpu / (shape[0] * shape[1]), peak, gain, reached
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--modes", default="fast,best", help="of best, fast and paper, with commas")
+    parser = command_line(__doc__)
+    parser.add_argument("--modes", help="of best, fast and paper, with commas; fast,best by default")
     parser.add_argument("--jobs", type=int, default=1, help="tiles at a time")
     parser.add_argument("--only", help=argparse.SUPPRESS)
     parser.add_argument("--path", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.only:
         run(options.only, options.path, options.jobs)
-        return 0
-    modes, found = options.modes.split(","), {}
+        return
+    modes = options.modes.split(",") if options.modes else ["fast"] if options.quick else list(LIMITS_MB)
     if unknown := set(modes) - set(MODES):
         parser.error(f"--modes are of {', '.join(MODES)}; got {', '.join(sorted(unknown))}.")
-    describe_machine()
-    print(f"\ncolour photographs in 8 bits, noise of {SIGMA} levels, {options.jobs} tiles at a time")
-    with tempfile.TemporaryDirectory() as folder:
-        header = ["mode", "megapixels", "seconds", "CPU s", "CPU µs a pixel", "peak, MB", "PSNR gained, dB"]
-        table(header, rows(modes, options.jobs, Path(folder), found))
-    print()
-    small, large = SHAPES
-    n_times = np.prod(SHAPES[large]) / np.prod(SHAPES[small])
-    is_all = True
-    for mode in modes:
-        growth, peak = found[mode, large][0] / found[mode, small][0] / n_times, found[mode, large][1]
-        limit = LIMITS_MB.get(mode, np.inf)  # none for the paper's
-        fits, grows = peak < limit, growth <= LINEAR
-        is_all = is_all and fits and grows
-        print(f"{'PASS' if fits else 'FAIL'}: {mode}, {large} megapixels: {peak:.0f} MB, below {limit}")
-        print(f"{'PASS' if grows else 'FAIL'}: {mode}: {growth:.2f} times the seconds a pixel, at most {LINEAR}")
-    return 0 if is_all else 1
+    partial = options.jobs != 1 or not set(LIMITS_MB) <= set(modes)
+    with Results(__file__, partial=partial) as results, tempfile.TemporaryDirectory() as folder:
+        title = f"colour photographs in 8 bits, noise of {SIGMA} levels, {options.jobs} tiles at a time"
+        header = ["mode", "megapixels", "seconds", "CPU s", "CPU µs per pixel", "peak, MB", "dB gained", "reached"]
+        results.figures(title, header, rows(results, modes, options.jobs, Path(folder)))
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -232,6 +232,249 @@ def times(row: dict[str, Any]) -> str:
     return "" if None in shares else span(shares)
 
 
+LEVELS = (10, 15, 25, 50)  # of the noise on photographs
+METHODS = {
+    "hrpursuit, best": "`best`",
+    "hrpursuit, fast": "`fast`",
+    "BM3D": "BM3D",
+    "K-SVD, 256 atoms": "K-SVD, 256 atoms",
+    "hrpursuit, best, blind": "`best`, σ not told",
+    "hrpursuit, fast, blind": "`fast`, σ not told",
+}
+
+
+def photographs(half: str) -> str:
+    found = {row["method"]: row for row in rows("denoising", (title(half, "PSNR")))}
+    return table(
+        ["method", *(f"σ = {sigma}" for sigma in LEVELS), "mean SSIM", "CPU s"],
+        (
+            [
+                words,
+                *(f"{found[method][f'σ = {sigma}']} dB" for sigma in LEVELS),
+                found[method]["mean SSIM"],
+                number(found[method]["CPU s"]),
+            ]
+            for method, words in METHODS.items()
+            if method in found
+        ),
+    )
+
+
+def title(half: str, what: str) -> str:
+    """The one table of this half of the photographs whose title ends in, or has after a colon, these words."""
+    return next(
+        key
+        for key in record("denoising")["figures"]
+        if key.startswith(half) and key.partition(": ")[2].startswith(what)
+    )
+
+
+@figure
+def grey_photographs() -> str:
+    return photographs("grey")
+
+
+@figure
+def colour_photographs() -> str:
+    return photographs("colour")
+
+
+def scope_of(half: str) -> str:
+    n_photographs, n_draws = re.findall(r"\d+", title(half, "PSNR").partition(":")[0])
+    return f"{n_photographs} photographs, {n_draws} {'draw' if n_draws == '1' else 'draws'} of the noise"
+
+
+@figure
+def grey_scope() -> str:
+    return scope_of("grey")
+
+
+@figure
+def colour_scope() -> str:
+    return scope_of("colour")
+
+
+def comparison(half: str, method: str, other: str, *, with_intervals: bool = False) -> str:
+    """How much better at each noise level, and in which share of the time."""
+    found = rows("denoising", title(half, f"{method} against {other}"))
+    gains = ", ".join(f"{row['dB more']:.2f}" for row in found[:-1]) + f" and {found[-1]['dB more']:.2f} dB"
+    if with_intervals:
+        widths = ", ".join(f"{row['± (photographs)']:.2f}" for row in found)
+        gains += f" (95% intervals over photographs ± {widths})"
+    return f"{gains} above {NAMES[other]}, in {span(row['ratio of CPU times'] for row in found)} times its CPU time"
+
+
+NAMES = {"bm3d": "BM3D", "ksvd": "K-SVD"}
+
+
+@figure
+def best_and_bm3d() -> str:
+    return comparison("grey", "best", "bm3d", with_intervals=True)
+
+
+@figure
+def best_and_bm3d_in_colour() -> str:
+    return comparison("colour", "best", "bm3d")
+
+
+@figure
+def fast_and_ksvd() -> str:
+    return comparison("grey", "fast", "ksvd")
+
+
+def losses(half: str) -> str:
+    """Photographs on which BM3D is better at some noise level."""
+    found = rows("denoising", title(half, "best less BM3D"))
+    lost = [
+        f"`{row['photograph']}` (by {-row[f'σ = {sigma}']:.2f} dB at σ = {sigma})"
+        for row in found
+        for sigma in LEVELS
+        if row[f"σ = {sigma}"] < 0
+    ]
+    return ", ".join(lost) if lost else "none"
+
+
+@figure
+def grey_losses() -> str:
+    return losses("grey")
+
+
+@figure
+def colour_losses() -> str:
+    return losses("colour")
+
+
+@figure
+def cost_of_estimates() -> str:
+    found = rows("denoising", title("grey", "dB that"))
+    parts = [f"{row['best-blind']:.2f} dB at σ = {row['σ']}" for row in found]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+@figure
+def twelve_megapixels() -> str:
+    found = rows("denoising_memory", "colour photographs")
+    bars = {bar["bar"]: bar["measured"] for bar in record("denoising_memory")["bars"]}
+    return table(
+        ["mode", "peak memory", "CPU time", "time per pixel, ratio of 12 to 3 megapixels"],
+        (
+            [
+                f"`{row['mode']}`",
+                f"{row['peak, MB']:.0f} MB",
+                f"{row['CPU s']:.0f} s",
+                number(bars[f"{row['mode']}: time per pixel, ratio of 12 to 3 megapixels"], 3),
+            ]
+            for row in found
+            if row["megapixels"] == "12"
+        ),
+    )
+
+
+@figure
+def missing_pixels() -> str:
+    return table(
+        [
+            "missing",
+            "inpaint",
+            "scikit-image's biharmonic",
+            "linear",
+            "gain on biharmonic",
+            "CPU s (biharmonic, linear)",
+        ],
+        (
+            [
+                row["missing"],
+                f"{row['inpaint']} dB",
+                row["biharmonic"],
+                row["linear"],
+                row["gain on biharmonic"],
+                f"{row['s, inpaint']:.1f} ({row['s, biharmonic']:.1f}, {row['s, linear']:.1f})",
+            ]
+            for row in rows("inpainting", "PSNR on the missing")
+        ),
+    )
+
+
+@figure
+def missing_pixels_lost() -> str:
+    """Photographs on which biharmonic interpolation is better, and by how much."""
+    found = rows("inpainting", "PSNR on the missing")
+    parts = []
+    for row in found:
+        if row["below biharmonic on"] != "none":
+            names = re.sub(r"(\w+) (-[\d.]+)", r"`\1` (\2)", row["below biharmonic on"])
+            parts.append(f"{row['missing']}: {names}")
+    return "; ".join(parts)
+
+
+@figure
+def correlated_noise() -> str:
+    mean = row("denoising_noise", "correlated noise", image="mean")
+    ours = f"{mean['white']:.1f} dB if taken for white, {mean['estimated']:.1f} with the estimated spectrum"
+    with_truth = f"{mean['true spectrum']:.1f} with the true one"
+    return f"{ours} and {with_truth}; BM3D with the true spectrum has {mean['BM3D, true spectrum']:.1f}"
+
+
+@figure
+def noise_in_jpeg() -> str:
+    found = [row for row in rows("denoising_noise", "noise, then JPEG") if row["σ"] != "all"]
+    columns = ("stored", "white", "white, true rms", "correlated")
+    return table(
+        [
+            "σ before",
+            "JPEG quality",
+            "not denoised",
+            "as white noise",
+            "the same, true rms told",
+            "as correlated",
+            "warned",
+        ],
+        (
+            [
+                number(row["σ"]),
+                str(row["quality"]),
+                *(f"{row[column]:.1f} dB" for column in columns),
+                f"{row['warned']} of 12",
+            ]
+            for row in found
+        ),
+    )
+
+
+@figure
+def counted_noise() -> str:
+    mean, worst = (row("denoising_noise", "counted noise", image=name)["more if unknown"] for name in ("mean", "worst"))
+    return f"{-mean:.2f} dB on average and {-worst:.2f} dB at worst"
+
+
+@figure
+def planes_together() -> str:
+    found = rows("denoising_noise", "planes and frames")
+    return table(
+        ["data", "mode", "each plane alone", "together", "gain", "ratio of CPU times"],
+        (
+            [
+                row["data"],
+                f"`{row['mode']}`",
+                f"{row['alone']:.2f} dB",
+                f"{row['together']:.2f} dB",
+                f"{row['more']:+.2f} dB",
+                number(row["time ratio"]),
+            ]
+            for row in found
+        ),
+    )
+
+
+@figure
+def lines_kept() -> str:
+    found = rows("denoising_lines", "share of the contrast")
+    return table(
+        ["structure", "`best`", "`fast`", "BM3D"],
+        ([row["structure"], *(f"{row[name]:.0%}" for name in ("best", "fast", "BM3D"))] for row in found),
+    )
+
+
 # The README's ten
 
 

@@ -1,15 +1,18 @@
 """Missing pixels of photographs: PSNR on them, beside scikit-image's biharmonic and linear interpolation.
 
-python benchmarks/inpainting.py [--tuning] [--memory 3]
+python benchmarks/inpainting.py                # or --quick: three photographs
+python benchmarks/inpainting.py --tuning       # the photographs that settings were chosen on
+python benchmarks/inpainting.py --memory 3     # a single one in colour, of so many million pixels
 
-The photographs are those that denoising is judged on.
+The photographs are those that denoising is judged on. Asked is to be above the others in the mean, for every kind of
+gap.
 """
 
-import argparse
 import time
 
 import numpy as np
-from common import describe_machine, peak_memory, table, verdict
+from common import command_line, peak_memory
+from results import Results
 from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
 from skimage.restoration import inpaint_biharmonic
 
@@ -58,13 +61,15 @@ def linear(image, mask):
 
 
 METHODS = {"inpaint": inpaint, "biharmonic": inpaint_biharmonic, "linear": linear}
+OTHERS = ("biharmonic", "linear")
+FEW = 3
 
 
 def psnr(image, filled, mask):
     return 10 * np.log10(255**2 / np.mean(np.square((image - filled)[mask])))
 
 
-def rows(names, means):
+def rows(results, names):
     for kind, make in MASKS.items():
         found = {name: [] for name in METHODS}
         for number, name in enumerate(names):
@@ -76,18 +81,21 @@ def rows(names, means):
                 filled = fill(given, mask)
                 found[method].append((psnr(image, filled, mask), time.process_time() - start))
         decibels = {method: np.array([p for p, _ in each]) for method, each in found.items()}
-        gains = {method: decibels["inpaint"] - decibels[method] for method in ("biharmonic", "linear")}
-        means[kind] = {method: gain.mean() for method, gain in gains.items()}
+        gains = {method: decibels["inpaint"] - decibels[method] for method in OTHERS}
+        reached = [results.bar(f"{kind}: above {method}, mean dB", gain.mean(), at_least=0)
+                   for method, gain in gains.items()]  # fmt: skip
         yield (
             kind,
             *(f"{decibels[method].mean():.2f}" for method in METHODS),
             *(f"{gain.mean():+.2f} ({gain.min():+.2f} to {gain.max():+.2f})" for gain in gains.values()),
-            *(f"{np.mean([s for _, s in found[method]]):.1f}" for method in METHODS),
-            ", ".join(name for name, gain in zip(names, gains["biharmonic"], strict=True) if gain < 0) or "none",
+            *(float(np.mean([s for _, s in found[method]])) for method in METHODS),
+            ", ".join(f"{name} {gain:+.2f}" for name, gain in zip(names, gains["biharmonic"], strict=True) if gain < 0)
+            or "none",
+            all(reached),
         )
 
 
-def large(millions):
+def large(results, millions):
     """Memory and time of a large photograph: one of 256 x 256 in colour, mirrored side by side."""
     height, width = round(1000 * np.sqrt(0.75 * millions)), round(1000 * np.sqrt(millions / 0.75))
     small = photograph("chelsea", in_colour=True)
@@ -102,28 +110,29 @@ def large(millions):
     peak = peak_memory()
     every = np.broadcast_to(mask[..., None], image.shape)
     error = psnr(image.astype(np.float32), filled.astype(np.float32), every)
-    print(f"{height} x {width} x 3, half missing: {taken:.0f} s, peak {peak:.0f} MB, {error:.2f} dB")
-    print("below 1500 MB:", verdict(peak < 1500))
+    results.figures(
+        "half of the pixels missing", ["pixels".rjust(14), "seconds", "peak, MB", "PSNR"],
+        [(f"{height} x {width} x 3", taken, peak, error)],
+    )  # fmt: skip
+    results.bar("peak, MB", peak, at_most=1500)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = command_line(__doc__)
     parser.add_argument("--tuning", action="store_true", help="the photographs that settings were chosen on")
     parser.add_argument("--memory", type=float, metavar="N", help="a single one in colour, of N million pixels")
-    args = parser.parse_args()
-    describe_machine()
+    options = parser.parse_args()
     warm_up = np.arange(256.0).reshape(16, 16)
     inpaint(warm_up, warm_up % 3 == 0)  # compiles
-    if args.memory is not None:
-        large(args.memory)
-        return
-    names, means = TUNING if args.tuning else JUDGED, {}
-    print(f"\nPSNR on the missing pixels in dB, mean over {len(names)} photographs ({', '.join(names)});")
-    print("what inpaint gains, with the least and most; CPU seconds of an image")
-    heads = ["missing".rjust(20), *METHODS, "gain on biharmonic".rjust(27), "gain on linear".rjust(27)]
-    table([*heads, *(f"s, {method}" for method in METHODS), "below biharmonic on"], rows(names, means))
-    for method in ("biharmonic", "linear"):
-        print(f"above {method} in the mean for every kind: {verdict(all(m[method] > 0 for m in means.values()))}")
+    with Results(__file__, partial=options.quick or options.tuning or options.memory is not None) as results:
+        if options.memory is not None:
+            large(results, options.memory)
+            return
+        names = TUNING if options.tuning else JUDGED[:FEW] if options.quick else JUDGED
+        title = f"PSNR on the missing pixels in dB, mean over {len(names)} photographs; gains with the least and most"
+        heads = ["missing".rjust(20), *METHODS, *(f"gain on {method}".rjust(27) for method in OTHERS),
+                 *(f"s, {method}" for method in METHODS), "below biharmonic on", "reached"]  # fmt: skip
+        results.figures(title, heads, rows(results, names))
 
 
 if __name__ == "__main__":

@@ -5,18 +5,20 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from hrpursuit.metrics import dictionary_error
 
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+NAMES = ("cases", "denoising", "figures", "gaps", "results", "robustness")
 
 
 @pytest.fixture(scope="module")
 def modules():
     with pytest.MonkeyPatch.context() as patch:
         patch.syspath_prepend(str(BENCHMARKS))
-        yield {name: importlib.import_module(name) for name in ("cases", "gaps", "results", "robustness")}
+        yield {name: importlib.import_module(name) for name in NAMES}
 
 
 @pytest.fixture
@@ -260,3 +262,46 @@ def test_errors_on_other_days_are_percentages_near_those_of_pca(modules, results
             assert 0 < pca < 100
             assert 0.5 * pca < ours < 1.5 * pca
             assert 0.3 * pca < free < 1.5 * pca
+
+
+def photographs(denoising, best=31.0, seconds=1.0):
+    """Records of all methods on two made photographs, as good as each other but for `best`."""
+    rows = []
+    for in_colour, methods in ((False, denoising.GREY), (True, denoising.COLOUR)):
+        for method in methods:
+            for image in ("one", "two"):
+                for sigma in denoising.SIGMAS:
+                    found = (best, 0.95, seconds) if method == "best" else (30.0, 0.9, 0.2 if "fast" in method else 2.0)
+                    if method == "best-blind":
+                        found = (best, 0.95, seconds)
+                    config = {"method": method, "image": image, "sigma": sigma, "draw": 0, "in_colour": in_colour}
+                    rows.append(config | dict(zip(("psnr", "ssim", "seconds"), found, strict=True)))
+    return pd.DataFrame(rows)
+
+
+@pytest.mark.parametrize(
+    ("changes", "missed"),
+    [
+        ({}, []),
+        ({"best": 30.03}, [f"grey: best and bm3d at σ = {sigma}, dB more" for sigma in (10, 15, 25, 50)]),
+        ({"seconds": 1.6}, [f"{half}: best and bm3d at σ = {sigma}, ratio of CPU times"
+                            for half in ("grey", "colour") for sigma in (10, 15, 25, 50)]),
+    ],
+)  # fmt: skip
+def test_photographs_are_judged_at_each_noise(results, modules, changes, missed):
+    run = results(partial=True)
+    modules["denoising"].judge(run, photographs(modules["denoising"], **changes))
+    assert [bar["bar"] for bar in run.missed()] == missed
+    names = [bar["bar"] for bar in run._bars]
+    assert len(names) == 8 + 1 + 8 + 4 + 8  # best in grey, its SSIM, fast, not knowing sigma, best in colour
+
+
+def test_pages_say_on_how_many_photographs(results, modules, tmp_path, monkeypatch):
+    run = results().__enter__()
+    modules["denoising"].judge(run, photographs(modules["denoising"]))
+    (tmp_path / "denoising.json").write_text(json.dumps(run.record()))
+    monkeypatch.setattr(modules["figures"], "RESULTS", tmp_path)
+    assert modules["figures"].grey_scope() == "2 photographs, 1 draw of the noise"
+    assert "| `best` | 31.00 dB | 31.00 dB |" in modules["figures"].colour_photographs()
+    assert modules["figures"].best_and_bm3d_in_colour().startswith("1.00, 1.00, 1.00 and 1.00 dB above BM3D, in 0.50 ")
+    assert modules["figures"].grey_losses() == "none"

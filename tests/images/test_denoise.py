@@ -1,6 +1,7 @@
 """What denoise() promises: better pictures, and the same whatever the unit, the dtype, the axes and the threads."""
 
 import importlib
+import warnings
 
 import numpy as np
 import pytest
@@ -164,15 +165,48 @@ def test_without_noise_the_image_comes_back(image, mode, dtype):
 @pytest.mark.parametrize("mode", MODES)
 def test_noise_below_single_precision_is_left(camera, mode):
     image = 1e9 + camera
-    assert_array_equal(denoise(image, 1e-9, mode=mode), image)
+    with pytest.warns(UserWarning, match="returned as it is"):
+        assert_array_equal(denoise(image, 1e-9, mode=mode), image)
     assert np.abs(denoise(image, 1e-3, mode=mode) - image).max() < 0.05  # and hardly anything is added to faint noise
 
 
 @pytest.mark.parametrize("mode", MODES)
 def test_images_wider_than_the_filters_are_exact_for_come_back_as_they_are(camera, mode):
     image = camera[:48, :48] / np.ptp(camera[:48, :48])
-    assert_array_equal(denoise(image, 2.0**-19, mode=mode), image)
+    with pytest.warns(
+        UserWarning, match=r"returned as it is: its values go from .* to .*, over 262,144 times the noise"
+    ):
+        assert_array_equal(denoise(image, 2.0**-19, mode=mode), image)
     assert not np.array_equal(denoise(image, 2.0**-17, mode=mode), image)
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("sigma", [None, 10])
+def test_a_pixel_that_is_too_far_off_is_told(camera, sigma, dtype):
+    image = (camera[:48, :48] + noise_like(camera[:48, :48], 10)).astype(dtype)
+    image[5, 7] = 1e8
+    with pytest.warns(UserWarning, match=r"If only a few pixels are far .*inpaint\(image, mask\)"):
+        assert_array_equal(denoise(image, sigma, mode="fast"), image)
+
+
+@pytest.mark.parametrize("dtype", ["u1", "u2", "f4", "f8"])
+def test_images_without_noise_come_back_without_a_word(dtype):
+    image = np.add.outer(np.arange(64), 2 * np.arange(64)).astype(dtype)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.ptp(denoise(image, mode="fast") - image) <= 1e-4
+        denoise(np.full_like(image, 7), 10, mode="fast")
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e-20, 1e20, 1e300])
+@pytest.mark.parametrize("sigma", [None, 10])
+def test_units_of_any_size_without_a_warning(camera, unit, sigma):
+    image = camera[:48, :48] + noise_like(camera[:48, :48], 10)
+    expected = denoise(image, sigma, mode="fast")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = denoise(image * unit, None if sigma is None else sigma * unit, mode="fast")
+    assert_allclose(found / unit, expected, atol=0.5)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -214,7 +214,7 @@ def test_another_seed_draws_other_patches():
         (np.ones((9, 9)), np.ones((9, 9), bool), {}, "all pixels of image are missing"),
         (np.full((2, 9, 9), np.nan), None, {}, "all pixels of image 0 of the stack"),
         (np.ones((9, 9)), np.ones((9, 9)), {}, "mask must be bool.*float64"),
-        (np.ones((6, 9)), np.zeros((6, 9), bool), {}, "at least as large as a patch"),
+        (np.ones((1, 9)), np.zeros((1, 9), bool), {}, "two rows and two columns"),
         (np.full((9, 9), np.inf), np.zeros((9, 9), bool), {}, "finite"),
         (np.ones((9, 9), bool), np.zeros((9, 9), bool), {}, "bool"),
         (np.ones((9, 9)), None, {"patch_size": 40}, "patch_size must be 2 to 16"),
@@ -237,3 +237,25 @@ def test_a_channel_without_any_pixel_is_refused():
     mask[..., 1] = True
     with pytest.raises(ValueError, match="channel 1 of image has no observed pixel"):
         inpaint(image, mask, channel_axis=-1)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (3, 5), (5, 5), (2, 40)])
+def test_images_smaller_than_a_patch(shape):
+    image = 100 + 3.0 * np.arange(shape[0])[:, None] + np.zeros(shape)
+    mask = np.zeros(shape, bool)
+    mask[1, 1] = True
+    assert abs(inpaint(np.where(mask, 0, image), mask)[1, 1] - 103) < 5
+
+
+@pytest.mark.parametrize("value", [1e3, 1e9])
+def test_a_hot_pixel_costs_little_far_from_it(value):
+    skimage_data = pytest.importorskip("skimage.data", reason='needs scikit-image: pip install ".[experiments]"')
+    image = skimage_data.camera()[100:196, 150:246].astype(float)
+    mask = np.random.default_rng(0).random(image.shape) < 0.4
+    mask[45, 45] = False
+    y, x = np.indices(image.shape)
+    far = mask & (np.hypot(y - 45, x - 45) > 24)
+    hot = image.copy()
+    hot[45, 45] = value
+    errors = [np.sqrt(np.mean((inpaint(one, mask) - image)[far] ** 2)) for one in (image, hot)]
+    assert errors[1] < 1.08 * errors[0]

@@ -1,5 +1,6 @@
 """Noise that differs between pixels, is correlated, or counted: removed, estimated, and told."""
 
+import io
 import warnings
 
 import numpy as np
@@ -30,6 +31,13 @@ def white(shape, seed=0):
 @pytest.fixture(scope="module")
 def camera():
     return skimage_data.camera()[::2, ::2].astype(float)[40:200, 60:220]
+
+
+def stored_as_jpeg(image, quality):
+    pillow = pytest.importorskip("PIL.Image", reason='needs Pillow: pip install ".[images]"')
+    with io.BytesIO() as file:
+        pillow.fromarray(np.clip(np.rint(image), 0, 255).astype(np.uint8)).save(file, "JPEG", quality=quality)
+        return np.asarray(pillow.open(file)).astype(float)
 
 
 BOX = np.outer(*[(1 + 2 * np.cos(2 * np.pi * np.fft.fftfreq(64))) ** 2] * 2) / 9  # spectrum of smoothed noise
@@ -65,6 +73,23 @@ class TestPixelsAndChannels:
         found = denoise(noisy, sigma, mode="fast")
         assert_array_equal(found[sigma == 0], noisy[sigma == 0])
         assert psnr(found, camera) > psnr(noisy, camera) + 1
+
+    @pytest.mark.parametrize("value", [0.0, 65535.0, 1e6])
+    @pytest.mark.parametrize("dead", ["column", "pixels"])
+    def test_dead_pixels_of_a_map_are_filled(self, camera, value, dead):
+        is_dead = (
+            np.random.default_rng(0).random(camera.shape) < 0.001 if dead == "pixels" else np.zeros_like(camera, bool)
+        )
+        is_dead[:, 70] |= dead == "column"
+        noisy = camera + 20 * white(camera.shape)
+        expected = psnr(denoise(noisy, 20, mode="fast"), camera)
+        found = denoise(np.where(is_dead, value, noisy), np.where(is_dead, 1e6, 20), mode="fast")
+        assert psnr(found, camera) > expected - 0.8
+
+    def test_a_map_of_zeros_leaves_the_image_without_a_warning(self, camera):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_array_equal(denoise(camera, np.zeros(camera.shape), mode="fast"), camera)
 
     @pytest.mark.parametrize("is_told", [True, False])
     def test_clean_channels_gain_beside_a_noisy_one(self, is_told):
@@ -134,6 +159,26 @@ class TestCorrelated:
             with pytest.warns(UserWarning, match=r'neighbouring pixels by 0\.[4-7].*noise="correlated"'):
                 denoise(noisy, sigma, mode="fast")
 
+    @pytest.mark.parametrize(("sigma", "quality"), [(10, 75), (20, 50), (10, 50), (20, 30)])
+    @pytest.mark.parametrize("name", ["camera", "astronaut"])
+    def test_noise_of_which_jpeg_left_the_coarse_part_is_told(self, name, sigma, quality):
+        clean = getattr(skimage_data, name)()[60:316, 100:356].astype(float)
+        clean = clean if clean.ndim == 2 else clean.mean(axis=-1)
+        stored = stored_as_jpeg(clean + sigma * white(clean.shape), quality)
+        with pytest.warns(UserWarning, match=r'taken for texture and stay.*noise="correlated"'):
+            as_white = denoise(stored, mode="fast")
+        as_correlated = denoise(stored, noise="correlated", mode="fast")
+        assert psnr(as_correlated, clean) > psnr(as_white, clean) + 2
+
+    @pytest.mark.parametrize("quality", [95, 75, 50, 30])
+    @pytest.mark.parametrize("name", ["camera", "coffee", "astronaut"])
+    def test_jpeg_without_noise_is_not(self, name, quality):
+        clean = getattr(skimage_data, name)()[:256, :256].astype(float)
+        stored = stored_as_jpeg(clean if clean.ndim == 2 else clean.mean(axis=-1), quality)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            denoise(stored, mode="fast")
+
     @pytest.mark.parametrize("name", ["camera", "coins", "moon", "page", "brick"])
     @pytest.mark.parametrize("sigma", [0, 5, 25])
     def test_white_noise_is_not(self, name, sigma):
@@ -174,6 +219,37 @@ class TestCounting:
         assert 200 < noise.offset < 400
         as_gaussian = denoise(noisy, mode="fast")
         assert psnr(found, clean) > psnr(as_gaussian, clean)
+
+    @pytest.mark.parametrize("black", [-1000.0, -100.0, 20.0])
+    def test_zero_counts_may_have_any_value(self, camera, black):
+        rng = np.random.default_rng(0)
+        counts = 2.5 * rng.poisson(camera / 2.5) + 4 * rng.standard_normal(camera.shape)
+        expected = psnr(denoise(counts, noise="poisson-gaussian", mode="fast"), camera)
+        found = denoise(counts + black, noise="poisson-gaussian", mode="fast")
+        assert abs(psnr(found - black, camera) - expected) < 0.1
+
+    @pytest.mark.parametrize("unit", [1e-200, 1e-12, 1e-5, 1e5, 1e200])
+    def test_the_unit_does_not_matter_to_counts(self, camera, unit):
+        rng = np.random.default_rng(0)
+        noisy = 2.5 * rng.poisson(camera / 2.5) + 4 * rng.standard_normal(camera.shape)
+        expected, noise = denoise(noisy, noise="poisson-gaussian", mode="fast", return_noise=True)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found, same = denoise(noisy * unit, noise="poisson-gaussian", mode="fast", return_noise=True)
+        assert_allclose([same.gain / unit, same.offset / unit], [noise.gain, noise.offset], rtol=0.01)
+        assert_allclose(found / unit, expected, atol=0.5)
+
+    def test_images_without_a_block_have_noise_of_one_strength(self):
+        noisy = 100 + 10 * white((6, 200))
+        found, noise = denoise(noisy, noise="poisson-gaussian", mode="fast", return_noise=True)
+        assert noise.gain == 0
+        assert 8 < noise.sigma < 13
+        assert found.std() < 5
+
+    def test_constant_images_are_not_called_clipped(self):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert_array_equal(denoise(np.full((40, 40), 3.0), noise="poisson-gaussian"), 3.0)
 
     def test_gaussian_noise_has_no_gain(self):
         x = np.arange(128) + np.zeros((128, 1))

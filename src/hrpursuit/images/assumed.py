@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.ndimage import uniform_filter
 
 from hrpursuit.images.channels import across_channels
-from hrpursuit.images.counting import variance_and_mean
+from hrpursuit.images.counting import BLOCK, variance_and_mean
 from hrpursuit.images.noise import sigma_of
 from hrpursuit.images.poisson import Anscombe
 from hrpursuit.images.spectrum import estimated_spectrum, resampled
@@ -20,6 +20,7 @@ KINDS = ("gaussian", "correlated", "poisson", "poisson-gaussian")
 _UNLIKE = 1.5  # ratio of the largest to the smallest estimate from which channels are taken to have noise of their own
 _PLANES = 16  # of a volume that are looked at
 _AROUND = 5  # pixels a side over which the darkest mean is looked for
+_FEWEST = 64  # pixels, of which a share says something
 _CLIPPED = 0.1  # share of pixels at one end of the range from which the variance there is no line
 
 
@@ -116,22 +117,37 @@ def _counted(pixels: NDArray[Any], sigma: Any, gain: float | None) -> Noise:
     estimated = tuple(name for name, value in (("sigma", sigma), ("gain", gain)) if value is None)
     if not estimated:
         return Noise("poisson-gaussian", float(sigma), gain)
-    for end, name in ((pixels.max(), "brightest"), (pixels.min(), "darkest")):
+    low, high = float(pixels.min()), float(pixels.max())
+    for end, name in ((high, "brightest"), (low, "darkest")):
         share = float(np.mean(pixels == end))
-        if share > _CLIPPED:
+        if share > _CLIPPED and low < high and pixels.size >= _FEWEST:
             warnings.warn(
-                f"{share:.0%} of the pixels have the {name} value, {float(end):.4g}. If they are clipped, the noise "
+                f"{share:.0%} of the pixels have the {name} value, {end:.4g}. If they are clipped, the noise "
                 "there is not what its estimate tells of the others, and means are pulled away from that value.",
                 stacklevel=2,
             )
-    slope, at_zero = variance_and_mean(pixels, None if sigma is None else float(sigma), gain)
+    unit = max(abs(low), abs(high)) or 1.0  # of brightness, so that no square overflows
+    values = pixels.astype(np.float64) / unit
+    known = None if sigma is None else float(sigma) / unit, None if gain is None else float(gain) / unit
+    if min(values.shape[1:]) < BLOCK and known[0] is None:  # no block to look at
+        slope = known[1] or 0.0
+        at_zero = max(sigma_of(values) ** 2 - slope * float(values.mean()), 0.0)
+    else:
+        slope, at_zero = variance_and_mean(values, *known)
     offset = 0.0
-    if at_zero < 0 < slope:  # zero counts are brighter than 0, but nothing is darker than they are
-        darkest = uniform_filter(pixels.astype(np.float64), (0, _AROUND, _AROUND)).min()
-        offset = float(min(-at_zero / slope, darkest))
+    if slope > 0 and sigma is None:
+        darkest = float(uniform_filter(values, (0, _AROUND, _AROUND)).min())
+        if at_zero < 0:  # zero counts are brighter than 0, but nothing is darker than they are
+            offset = min(-at_zero / slope, darkest)
+        elif darkest < -np.sqrt(at_zero):  # or they are darker than 0
+            offset = max(-at_zero / slope, darkest)
+    if offset:
         at_zero += slope * offset
         estimated = (*estimated, "offset")
-    return Noise("poisson-gaussian", float(np.sqrt(max(at_zero, 0.0))), slope, offset, estimated=estimated)
+    readout = float(sigma) if sigma is not None else unit * float(np.sqrt(max(at_zero, 0.0)))
+    return Noise(
+        "poisson-gaussian", readout, unit * slope if gain is None else gain, unit * offset, estimated=estimated
+    )
 
 
 def _correlated(pixels: NDArray[Any], sigma: Any, psd: Values | None) -> Noise:

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 
 Values = NDArray[np.float64]
 
-_BLOCK = 8  # pixels a side
+BLOCK = 8  # pixels a side
 _HIGH = 9  # sum of the two frequencies from which cosine coefficients are taken for noise, in the calmest blocks
 _SHARE = 0.05  # of the blocks of like brightness, the calmest
 _N_CLASSES = 24  # of brightness, of as many blocks each
@@ -71,23 +71,23 @@ def _calm(pixels: Values) -> tuple[Values, Values]:
 
 def fine_power(blocks: Values) -> Values:
     """Mean square of the highest cosine coefficients of blocks of 8 x 8 pixels."""
-    return np.asarray((dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(_BLOCK)] ** 2).mean(axis=1))
+    return np.asarray((dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(BLOCK)] ** 2).mean(axis=1))
 
 
 def calm_variance(power: Values) -> float:
     """Variance of the noise, of which the power of the calmest blocks tells."""
-    degrees = np.count_nonzero(_high(_BLOCK))
+    degrees = np.count_nonzero(_high(BLOCK))
     # such a share of the powers of noise alone is below
     return float(np.quantile(power, _SHARE) / (chi2.ppf(_SHARE, degrees) / degrees))
 
 
 def _blocks(plane: Values, n_most: int) -> Values:
     """Overlapping blocks, at least two pixels apart."""
-    if min(plane.shape) < _BLOCK:
-        return np.empty((0, _BLOCK, _BLOCK))
-    views = sliding_window_view(plane, (_BLOCK, _BLOCK))
+    if min(plane.shape) < BLOCK:
+        return np.empty((0, BLOCK, BLOCK))
+    views = sliding_window_view(plane, (BLOCK, BLOCK))
     step = max(2, int(np.ceil(np.sqrt(views.shape[0] * views.shape[1] / n_most))))
-    return views[::step, ::step].reshape(-1, _BLOCK, _BLOCK)
+    return views[::step, ::step].reshape(-1, BLOCK, BLOCK)
 
 
 @lru_cache(maxsize=1)

@@ -32,6 +32,9 @@ _MOST_PATCHES = 8000  # to learn from
 _FEWEST_PATCHES = 8  # a pixel of a patch, to learn from
 _N_FINE_ROUNDS = 2  # at the end, with twice as many patches
 _MOST_JOINT = 80  # pixels of a patch that has all channels
+#: Share of the energy of a patch, less its mean, in one pixel, from which it shows a hot pixel and no structure if it
+#: has more energy than so many others; and the share of such patches from which the image is made of them.
+_SPIKE, _STRONG, _MANY_SPIKES = 0.3, 0.9, 0.05
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ class _Part:
         """Go on from the dictionary so far, unless there are too few patches to learn from."""
         if len(patches) >= _FEWEST_PATCHES * len(self.atoms):
             sample = patches[rng.choice(len(patches), min(_MOST_PATCHES, len(patches)), replace=False)]
-            self.atoms = learn_atoms(sample, self.atoms, _HARD * floor)
+            self.atoms = learn_atoms(_without_spikes(sample), self.atoms, _HARD * floor)
 
     def filled(
         self, planes: Planes, missing: Missing, patches: Planes, similar: _Similar, floor: float, noise: float
@@ -170,6 +173,14 @@ def _groups(plane: Planes, missing: Missing, size: int, stride: int) -> _Similar
     has_gaps = sliding_window_view(missing, (size, size)).any(axis=(2, 3)).ravel()
     corners = corners[has_gaps[corners]]
     return nearest(features, corners, _N_SIMILAR, _REACH, np.float32(0), _NO_DRAWS), corners
+
+
+def _without_spikes(patches: Planes) -> Planes:
+    """Patches to learn from: one hot pixel is in as many as a patch has pixels, and would shape the dictionary."""
+    energies = (patches - patches.mean(axis=1, keepdims=True)) ** 2
+    total = energies.sum(axis=1)
+    is_spike = (energies.max(axis=1) > _SPIKE * total) & (total > np.quantile(total, _STRONG))
+    return patches if is_spike.mean() > _MANY_SPIKES else patches[~is_spike]
 
 
 def _near(has_gaps: Missing, length: int, reach: int) -> slice:

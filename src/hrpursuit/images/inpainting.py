@@ -17,6 +17,9 @@ from hrpursuit.images.options import check_patch_size, check_run, check_sigma, s
 from hrpursuit.images.stack import check_images, store
 
 _SMALLEST, _LARGEST = 2, 16  # patches
+#: Share of the observed values at each end that are left out of their range, and how many times that range a value may
+#: lie outside of it; hot pixels count as if they were there.
+_TAIL, _BEYOND = 0.001, 10.0
 
 
 def inpaint(
@@ -44,8 +47,8 @@ def inpaint(
         Standard deviation of white noise in the observed pixels, in the unit of the image. The filled image is then
         denoised as well, by :func:`denoise`. With None observed pixels are returned as they are, bit for bit.
     patch_size : int, default=8
-        Height and width of the patches in pixels, 2 to 16. Channels that miss different pixels are coded together, in
-        patches of at most 80 values.
+        Height and width of the patches in pixels, 2 to 16; less in images that are smaller. Channels that miss
+        different pixels are coded together, in patches of at most 80 values.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images.
     n_jobs : int or None, default=None
@@ -72,11 +75,16 @@ def inpaint(
     :class:`~hrpursuit.HRP`, in an orthonormal dictionary that is learned on the patches as they were filled before. In
     place of a fixed number of codes, which says little of what is in a gap, each code has a mean and a variance, those
     of the codes of the 12 most similar patches near by; the most likely codes given the observed pixels say what is
-    missing, and overlapping patches are averaged. The variances have a floor that falls from round to round. Where a
-    hole is larger than half a patch, the start is the image filled at half the resolution, in the same way.
+    missing, and overlapping patches are averaged, as in piecewise linear estimators [1]_. The variances have a floor
+    that falls from round to round. Where a hole is larger than half a patch, the start is the image filled at half the
+    resolution, in the same way.
 
     The result does not depend on the unit: `inpaint(a * image + b, mask)` is `a * inpaint(image, mask) + b`, up to
     rounding. Memory is that of a few copies of the image in single precision and of a few tiles of 576 x 576 pixels.
+
+    References
+    ----------
+    .. [1] Yu, Sapiro, Mallat, IEEE Trans. Image Processing 21, 2012.
 
     Examples
     --------
@@ -95,8 +103,9 @@ def inpaint(
     array, missing = _missing_pixels(image, mask, channel_axis)
     clean = np.array(array)
     clean[missing] = 0  # what stands there may be what no image may have
-    images = check_images(clean, channel_axis, patch_size)
-    gaps = check_images(missing.view(np.uint8), channel_axis, patch_size).pixels.astype(bool)
+    images = check_images(clean, channel_axis, _SMALLEST)
+    gaps = check_images(missing.view(np.uint8), channel_axis, _SMALLEST).pixels.astype(bool)
+    patch_size = min(patch_size, *images.pixels.shape[-2:])
     _check_observed(gaps)
     seed = seed_from(random_state)
     n_threads = int(joblib.effective_n_jobs(n_jobs))
@@ -120,11 +129,12 @@ def _fill(
 ) -> None:
     """One image, channels first. Large ones are converted channel by channel, as double takes eight bytes per pixel."""
     out[...] = pixels
-    middle, unit = _mean_and_spread(pixels, missing)
+    low, high = _limits(pixels, missing)
+    middle, unit = _mean_and_spread(pixels, missing, low, high)
     planes = np.zeros(pixels.shape, np.float32)
     if missing.any() and unit > 0:
         for plane, channel in zip(planes, pixels, strict=True):
-            plane[...] = (channel.astype(np.float64) - middle) / unit
+            plane[...] = (np.clip(channel.astype(np.float64), low, high) - middle) / unit
         planes[missing] = 0
         shared = bool((missing == missing[:1]).all())
         filler = Filler(size, shared, sigma / unit, seed, n_threads)
@@ -142,9 +152,18 @@ def _fill(
     store(denoise(filled, sigma, patch_size=size, channel_axis=0, n_jobs=n_threads, random_state=seed), out)
 
 
-def _mean_and_spread(pixels: NDArray[Any], missing: Missing) -> tuple[np.float64, np.float64]:
+def _limits(pixels: NDArray[Any], missing: Missing) -> tuple[float, float]:
+    """What observed values may be, so that a few that are far off do not set the unit; infinite if most are equal."""
+    low, high = (float(x) for x in np.quantile(pixels[~missing].astype(np.float64), (_TAIL, 1 - _TAIL)))
+    reach = _BEYOND * (high / 2 - low / 2) * 2
+    return (low - reach, high + reach) if reach > 0 else (-np.inf, np.inf)
+
+
+def _mean_and_spread(pixels: NDArray[Any], missing: Missing, low: float, high: float) -> tuple[np.float64, np.float64]:
     """Mean and standard deviation of the observed pixels, whose squares may be too large or small for a float."""
-    observed = [channel[~gaps].astype(np.float64) for channel, gaps in zip(pixels, missing, strict=True)]
+    observed = [
+        np.clip(channel[~gaps].astype(np.float64), low, high) for channel, gaps in zip(pixels, missing, strict=True)
+    ]
     exponent = int(np.frexp(max(np.abs(channel).max() for channel in observed))[1])
     for channel in observed:
         np.ldexp(channel, -exponent, out=channel)

@@ -17,17 +17,23 @@ _NEGATIVE = 8.0  # standard deviations of the readout below zero that no count c
 _WRONG = 1.6  # ratio of the noise after the stabilising transform to one, or the inverse
 _FEW = 3.0  # mean number of counts below which that transform does not make the noise one
 _CORRELATED = 0.3  # correlation of neighbours from which noise is not taken for white
+#: The same where the estimate is such a share of what is seen. JPEG files have next to nothing at the frequencies that
+#: the estimate is from, while their noise is hardly correlated otherwise.
+_GONE, _CORRELATED_IF_GONE = 0.1, 0.1
 _FINE_GIVEN, _FINE = 0.6, 0.33  # share of the noise that is fine, below which noise is not white: sigma given or not
 _SEEN = 0.5  # share of the given noise that must be seen
 _VISIBLE = 0.015  # of the range: below, correlated noise is not worth a word
 _N_BLOCKS = 500  # to look at
 _FEWEST = 64  # pixels from which their standard deviation says something
-_ROUNDING = 1e-9  # of the largest value
+_ROUNDING = 1e-9  # of the values
+_SINGLE = 2.0**-22  # the same for values in single precision
+_WHOLE = 0.5  # what whole numbers are rounded to
 
 
 def check_range(pixels: NDArray[Any], sigma: Any) -> None:
     """Warn of a sigma in another unit than that of the image."""
-    spread = float(np.std(pixels, dtype=np.float64))
+    unit = float(np.abs(pixels).max()) or 1.0  # squares of the values could overflow
+    spread = unit * float(np.std(pixels.astype(np.float64) / unit))
     smallest = float(np.min(sigma))
     if not smallest > _STRONGER * spread or spread == 0 or pixels.size < _FEWEST:
         return
@@ -38,6 +44,22 @@ def check_range(pixels: NDArray[Any], sigma: Any) -> None:
     warnings.warn(
         f"sigma={smallest:.4g} is {smallest / spread:.3g} times the standard deviation of the image, whose values go "
         f"from {low:.4g} to {high:.4g}; next to nothing of it will be left. {hint}",
+        stacklevel=3,
+    )
+
+
+def check_left_alone(pixels: NDArray[Any], noise: Noise) -> None:
+    """Warn that an image comes back as it is because of its range, unless it is constant or has no noise."""
+    low, high = float(pixels.min()), float(pixels.max())
+    strongest = max(float(np.max(noise.sigma)), noise.gain or 0.0)
+    share = _ROUNDING if pixels.dtype.itemsize == 8 else _SINGLE
+    rounding = _WHOLE if pixels.dtype.kind in "iu" else share * float(np.median(np.abs(pixels)))
+    if low == high or strongest == 0 or ("sigma" in noise.estimated and strongest <= rounding):
+        return
+    warnings.warn(
+        f"the image is returned as it is: its values go from {low:.6g} to {high:.6g}, over 262,144 times the noise or "
+        "more, and the filters do not resolve that in single precision. If only a few pixels are far from the others "
+        "(hot pixels, codes for missing data), fill them first: hrpursuit.images.inpaint(image, mask).",
         stacklevel=3,
     )
 
@@ -70,9 +92,10 @@ def check_counts(pixels: NDArray[Any], noise: Noise) -> None:
 
 def check_white(pixels: NDArray[Any], noise: Noise) -> None:
     """Warn of noise that is correlated between neighbouring pixels where white noise is assumed."""
-    brightness = across_channels(pixels.astype(np.float64))[0]
+    unit = float(np.abs(pixels).max()) or 1.0  # squares of the values could overflow
+    brightness = across_channels(pixels.astype(np.float64) / unit)[0]
     spectrum = estimated_spectrum(brightness, n_most=_N_BLOCKS)
-    found, fine = float(np.sqrt(spectrum.mean())), float(np.sqrt(fine_power(spectrum)))
+    found, fine = unit * float(np.sqrt(spectrum.mean())), unit * float(np.sqrt(fine_power(spectrum)))
     along = correlations(spectrum)
     largest = float(np.max(noise.sigma))
     given = largest * float(np.sqrt(np.mean(np.square(np.divide(noise.sigma, largest or 1)))))
@@ -80,8 +103,10 @@ def check_white(pixels: NDArray[Any], noise: Noise) -> None:
         is_other = given < _FINE * found
     else:
         is_other = fine < _FINE_GIVEN * given and found > _SEEN * given
-    is_seen = found > max(_VISIBLE * float(np.ptp(brightness)), _ROUNDING * float(np.abs(brightness).max()))
-    if not (is_other and is_seen and along.max() > _CORRELATED and is_noise_like(brightness, spectrum)):
+    is_gone = "sigma" in noise.estimated and given < _GONE * found
+    is_correlated = along.max() > (_CORRELATED_IF_GONE if is_gone else _CORRELATED)
+    is_seen = found > unit * max(_VISIBLE * float(np.ptp(brightness)), _ROUNDING * float(np.abs(brightness).max()))
+    if not (is_other and is_seen and is_correlated and is_noise_like(brightness, spectrum)):
         return
     warnings.warn(
         f"the noise looks correlated: neighbouring pixels by {along[0]:.2f} along rows and {along[1]:.2f} along "

@@ -26,10 +26,12 @@ Denoiser = Callable[[Planes, float, int, int, int], Planes]
 _WIDEST = 2.0**17  # half the range in units of the noise: beyond, the systems of groups lose digits
 _NARROWEST = 2.0**-40  # the same, below which no structure is left anyway, and single precision would end
 _NEIGHBOURHOOD = 4.0  # pixels, standard deviation of a Gaussian window
-_LEAST_NEAR = 0.1  # of the strongest noise: pixels that are more certain do not tell more of their neighbours
+_LEAST_NEAR = 0.1  # of strong noise: pixels that are more certain do not tell more of their neighbours
 _ROUGH, _MOST_ROUGH = 1.3, 0.005  # times the noise of the neighbourhood; share of pixels with more that may be
+_OUTLIER = 5.0  # the same, that no pixel may have
+_STRONG = 0.9  # quantile of the noise of the pixels that have some: a few with far more, which are dead, do not count
 _STEPS = (1.5, 0.87, 0.5)  # noise that is assumed, in that of the neighbourhood
-_LEAST = 1e-3  # of the strongest noise, which stands for none at all where the image is divided by it
+_LEAST = 1e-3  # of strong noise, which stands for none at all where the image is divided by it
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class Task:
     anscombe: Anscombe | None
     offset: float
     unit: Values  # standard deviation of the noise, or its root mean square if it is correlated; broadcasts to pixels
+    strong: float  # of these, without outliers
     smooth: Values | None  # the same without jumps from pixel to pixel, if it has them; of the shape of the pixels
     spectra: Values | None  # of correlated noise in units of its variance, (1 or n_channels, height, width)
     is_clean: bool
@@ -75,12 +78,12 @@ class Task:
         if self.smooth is None:
             return None
         return np.asarray(
-            np.maximum(self._unit_at(*where), _LEAST_NEAR * self.unit.max()) / self.divisors(*where), np.float32
+            np.maximum(self._unit_at(*where), _LEAST_NEAR * self.strong) / self.divisors(*where), np.float32
         )
 
     @property
     def _least(self) -> float:
-        return float(_LEAST * self.unit.max())
+        return _LEAST * self.strong
 
     def finished(self, rows: slice, corrections: Planes) -> Values:
         """The values of some rows as they will be stored."""
@@ -121,7 +124,9 @@ def prepare(
     is_clean = half_range >= _WIDEST * largest  # also where nothing but a constant is
     if noise.psd is not None and not is_clean:
         spectra = noise.psd.reshape(-1, *noise.psd.shape[-2:]) / largest**2
-    offset = middle - half_range if mode == "paper" else middle
+    smooth = _smooth(unit, pixels.shape)
+    # with a map, what is far from the offset varies as the noise does; so it must not be at dead pixels
+    offset = middle - half_range if mode == "paper" else middle if smooth is None else float(np.median(pixels))
     blend = Blend(int(np.prod(pixels.shape[:-2])), pixels.shape[-1])
     denoiser: Denoiser = denoise_progressively if mode == "best" else denoise_in_few_steps
     task = Task(
@@ -131,7 +136,8 @@ def prepare(
         anscombe,
         offset,
         unit,
-        _smooth(unit, pixels.shape),
+        _strong(unit),
+        smooth,
         spectra,
         is_clean,
         denoiser,
@@ -163,13 +169,21 @@ def run(task: Task, tile: Tile) -> tuple[Task, Tile, Planes | None]:
 
 def _smooth(unit: Values, shape: tuple[int, ...]) -> Values | None:
     """The noise as its neighbourhood has it: one over the root of the mean of one over the variance."""
-    if unit.ndim == 0 or unit.shape[-1] == 1:
+    if unit.ndim == 0 or unit.shape[-1] == 1 or not unit.any():
         return None
-    certain = np.maximum(unit / unit.max(), _LEAST_NEAR) ** -2
-    smooth = gaussian_filter(certain, [0.0] * (unit.ndim - 2) + [_NEIGHBOURHOOD] * 2) ** -0.5 * unit.max()
-    if np.mean(unit > _ROUGH * smooth) < _MOST_ROUGH:
+    strong = _strong(unit)
+    certain = np.maximum(unit / strong, _LEAST_NEAR) ** -2
+    smooth = gaussian_filter(certain, [0.0] * (unit.ndim - 2) + [_NEIGHBOURHOOD] * 2) ** -0.5 * strong
+    if np.mean(unit > _ROUGH * smooth) < _MOST_ROUGH and not np.any(unit > _OUTLIER * smooth):
         return None
     return np.broadcast_to(smooth, shape)
+
+
+def _strong(unit: Values) -> float:
+    """Noise of those pixels that have much, but for outliers."""
+    if unit.ndim == 0 or unit.shape[-1] == 1 or not unit.any():
+        return float(unit.max())
+    return float(np.quantile(unit[unit > 0], _STRONG))
 
 
 def _step_by_step(task: Task, tile: Tile, planes: Planes, rough: Planes) -> Planes:
