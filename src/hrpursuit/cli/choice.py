@@ -13,7 +13,7 @@ def methods_option(methods: Mapping[str, Method]) -> Callable[[Any], Any]:
         "--methods",
         default="all",
         show_default=True,
-        help=f"With commas: {', '.join(methods)}; or all that are installed.",
+        help=f"Separated by commas: {', '.join(methods)}; or all that are installed.",
     )
 
 

@@ -33,7 +33,9 @@ from hrpursuit.rows.survey import survey
     help="Nonzero codes per sample (T0), the same for all methods; by default the fewest with which a dictionary of "
     f"hrpursuit leaves at most {TOLERATED:.0%} of the norm.",
 )
-@click.option("--columns", default="", help="Names of the columns to use, with commas; by default all but the index.")
+@click.option(
+    "--columns", default="", help="Names of the columns to use, separated by commas; by default all but the index."
+)
 @table_options
 @reading_options
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of all fits.")
@@ -54,14 +56,14 @@ def compare(
     """Fit every installed method to DATA, one sample per row: error, sparsity and time side by side.
 
     DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files. It has to fit in memory. The index is
-    recognised as `hrpursuit compress` does and is no feature; empty cells and NaN are gaps. Methods that take none get
-    each filled with the mean of its row; errors are over the values that are there.
+    recognised as by `hrpursuit compress`, and is not a feature. Empty cells and NaN are gaps; methods that cannot
+    handle gaps get each filled with the mean of its row. Errors are computed over the observed values.
 
     FastICA, Picard and DictionaryLearning (MiniBatchDictionaryLearning where that would take more than a minute) run
-    with their defaults and keep the mean of the samples beside the codes. All methods get the data in a unit in which
-    its rms is 1/2, since some depend on the unit.
+    with their defaults, and store the mean of the samples in addition to the codes. All methods get the data in a unit
+    in which its rms is 1/2, since some depend on the unit.
 
-    Exit code 3: a method failed; the others are there.
+    Exit code 3: a method failed; the results of the others are printed.
     """
     if picture is not None:
         check_picture(picture, data)

@@ -31,26 +31,27 @@ _ROWS_AT_ONCE = 1000  # of a stream, for the bar to move
 @click.argument("data", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-o", "--out", type=click.Path(path_type=Path, allow_dash=True), required=True,
               help=f"Where the compressed table goes ({HRP}); - is standard output.")  # fmt: skip
-@click.option("--rmse", type=Share(), metavar="SHARE", help="Relative RMSE over all readings, as 5% or 0.05.")
+@click.option("--rmse", type=Share(), metavar="SHARE", help="Relative RMSE over all readings, such as 5% or 0.05.")
 @click.option("--max-error", type=BOUNDS, metavar="UNIT",
-              help="Bound on the error of every single reading: 0.5, or by column "
+              help="Bound on the error of every reading, in its unit: 0.5, or by column "
                    "'flow=1e-6,temp*=.1,*=1'.")  # fmt: skip
 @click.option("--relative-error", type=SHARES, metavar="SHARE",
-              help="The same as a share of the range of each column, largest minus smallest reading: 1%, or by column "
-                   "'flow=1%,*=5%'.")  # fmt: skip
+              help="Bound on the error of every reading, as a share of the range of its column (largest minus smallest "
+                   "reading): 1%, or by column 'flow=1%,*=5%'.")  # fmt: skip
 @click.option("--n-nonzero", type=click.IntRange(min=1), metavar="T0",
-              help="Coefficients per row, as the paper codes.")  # fmt: skip
-@click.option("--lossless", is_flag=True, help="Every reading comes back to the last bit.")
+              help="Coefficients per row, in the paper's coding.")  # fmt: skip
+@click.option("--lossless", is_flag=True, help="Keep every bit of every reading.")
 @click.option("--lossless-column", "lossless_columns", metavar="NAME", multiple=True,
-              help="Of this column every reading comes back to the last bit, whatever the target; a pattern such as "
-                   "'state*' names several. May be repeated.")  # fmt: skip
+              help="Keep every bit of this column, whatever the target for the others; a pattern such as 'state*' "
+                   "names several. May be repeated.")  # fmt: skip
 @click.option("--effort", type=click.Choice(["fast", "default", "best"]), default="default",
-              show_default=True, help="How long to search for the shortest file.")  # fmt: skip
+              show_default=True, help="How many ways to code are tried for the shortest file.")  # fmt: skip
 @click.option("--basis", type=click.Choice(["adaptive", "hrp", "pca", "dct"]), default="adaptive", show_default=True,
-              help="Over the sensors; adaptive needs no bytes and is the smallest.")  # fmt: skip
+              help="Basis over the sensors; adaptive takes no bytes, and its files are usually the "
+                   "smallest.")  # fmt: skip
 @click.option("--chunk-rows", type=click.IntRange(1, 65536),
-              help="Rows that are decoded together; if not given, as many as have a million readings.")  # fmt: skip
-@click.option("--stream", is_flag=True, help="Chunk by chunk with little memory, whatever the size of DATA.")
+              help="Rows that are decoded together; by default as many as make a million readings.")  # fmt: skip
+@click.option("--stream", is_flag=True, help="Compress chunk by chunk with little memory, whatever the size of DATA.")
 @text_option
 @jobs_option
 @table_options
@@ -73,15 +74,15 @@ def compress(
     reading: dict[str, Any],
     as_json: bool,
 ) -> None:
-    """Compress DATA, one moment per row and one sensor per column, to exactly one target.
+    """Compress DATA, a table with one time per row and one sensor per column, to exactly one target.
 
-    DATA is .csv (.csv.gz, .csv.zst), .parquet, .arrow (.feather, .ipc) or .npy; - is standard input (CSV). An empty
-    cell, NA and NaN are gaps, and stay. Columns of texts and of true and false are kept without loss. The first column
-    is the index if it holds ISO 8601 time stamps, or growing whole numbers and is named like time (hour, date,
-    ...). Of the Airly layout (UTC time, 171_pm25, ...) one quantity is taken.
+    DATA is .csv (.csv.gz, .csv.zst), .parquet, .arrow (.feather, .ipc) or .npy; - is standard input (CSV). Empty cells,
+    NA and NaN are gaps, and stay gaps. Columns of texts, and of true and false, are lossless. The first column is the
+    index if it has ISO 8601 time stamps, or if it has growing whole numbers and a name like time (hour, date, ...). Of
+    a table in the layout of Airly (UTC time, 171_pm25, ...) one quantity is taken.
 
     Tables that take more than 512 MiB are handled chunk by chunk; --rmse then holds in every chunk, and
-    --relative-error takes the range of the first chunk.
+    --relative-error refers to the range in the first chunk.
     """
     check_output(out, data, suffixes=(HRP,))
     if str(out) == DASH and sys.stdout.isatty():

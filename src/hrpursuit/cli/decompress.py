@@ -21,13 +21,13 @@ from hrpursuit.tables.files import DASH, as_file, check_output, write_table
 @click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("-o", "--out", type=click.Path(path_type=Path, allow_dash=True), required=True,
               help=f"Where the table goes ({TABLES}); - is standard output, as CSV.")  # fmt: skip
-@click.option("--from", "start", metavar="LABEL", help="First row: a time stamp, or a number if the index is numbers.")
-@click.option("--to", "stop", metavar="LABEL", help="Last row; a day without a time means all of that day.")
+@click.option("--from", "start", metavar="LABEL", help="First row: a time stamp, or a number if the index has numbers.")
+@click.option("--to", "stop", metavar="LABEL", help="Last row, included; a day without a time means all of that day.")
 @click.option("--columns", "names", metavar="NAMES", multiple=True,
-              help="Only these columns, with commas, in this order; numbers from 0 if there are no names. May be "
-                   "repeated.")  # fmt: skip
+              help="Write only these columns, in this order: names separated by commas, or numbers from 0 if the "
+                   "columns have no names. May be repeated.")  # fmt: skip
 @click.option("--damaged", type=click.Choice(["raise", "skip"]), default="raise", show_default=True,
-              help="skip: write what is whole of a damaged file.")  # fmt: skip
+              help="What to do with a damaged file: raise an error, or write its whole chunks (skip).")  # fmt: skip
 @limit_option
 @jobs_option
 @json_option
@@ -44,8 +44,8 @@ def decompress(
 ) -> None:
     """Write the table that COMPRESSED holds; - is standard input.
 
-    With --from and --to only the chunks that hold these rows are decoded. A .npy file gets the readings without names
-    and index, if they are numbers of one type.
+    With --from and --to only the chunks that hold these rows are decoded. To a .npy file the readings are written
+    without names and index; they must be numbers of one type.
     """
     check_output(out, compressed)
     with (

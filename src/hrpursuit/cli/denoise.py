@@ -40,29 +40,30 @@ def _finite(context: click.Context, option: click.Parameter, value: float | None
 @click.command()
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, metavar="FILE|FOLDER",
-              help="Where the image goes, in the format of its suffix; a folder keeps names and formats.")  # fmt: skip
+              help="Where the image goes, in the format of this suffix; in a folder, images keep their names and "
+                   "formats.")  # fmt: skip
 @click.option("--sigma", type=click.FloatRange(min=0), callback=_finite, metavar="LEVELS",
               help="Standard deviation of the noise in levels of the file: of 255 with 8 bits, of 65535 with 16, in "
                    "float files in their own unit. Estimated for each image by default, and printed.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["best", "fast", "paper"]), default="best", show_default=True,
               help="best: groups of patches, in many steps; fast: in three; paper: as the paper has it.")  # fmt: skip
 @click.option("--patch-size", type=click.IntRange(SMALLEST_PATCH, LARGEST_PATCH), default=8, show_default=True,
-              help="Pixels a side.")  # fmt: skip
+              help="Side of a patch in pixels.")  # fmt: skip
 @click.option("--noise", type=click.Choice(list(KINDS)), default="gaussian", show_default=True,
               help="correlated: of neighbouring pixels, with a spectrum that is estimated. poisson: of counted "
                    "photons; --sigma is then the noise of the readout, 0 by default. poisson-gaussian: the same, but "
                    "both are estimated if they are not given.")  # fmt: skip
 @click.option("--gain", type=click.FloatRange(min=0, min_open=True), callback=_finite,
-              help="Levels a photon, with --noise poisson (1 by default) and poisson-gaussian.")  # fmt: skip
+              help="Levels per photon, with --noise poisson (1 by default) and poisson-gaussian.")  # fmt: skip
 @click.option(
     "--planes",
     is_flag=True,
     help="The pages of a TIFF file are planes of a volume or frames of a film: denoise them together.",
 )
 @click.option("--jobs", type=click.IntRange(min=1),
-              help=f"Tiles or pages at a time; by default as many as cores, at most {_MOST_JOBS}.")  # fmt: skip
+              help=f"Tiles or pages at the same time; by default one per core, at most {_MOST_JOBS}.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
-              help="Of the patches that are learned from.")  # fmt: skip
+              help="Seed of the choice of patches to learn from.")  # fmt: skip
 @click.option("--compare", type=click.Path(path_type=Path), metavar="PICTURE",
               help="Draw before, after and what was removed, side by side (.png, .svg or .pdf).")  # fmt: skip
 @json_option

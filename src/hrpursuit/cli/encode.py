@@ -31,9 +31,9 @@ _PROBE_ROWS = 10  # a feature: enough to see how the data is rounded
     "model_path",
     type=click.Path(path_type=Path),
     required=True,
-    help="From `hrpursuit fit`, or saved by an estimator.",
+    help="Model from `hrpursuit fit`, or saved by an estimator.",
 )
-@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Codes: {KINDS}.")
+@click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Where the codes go: {KINDS}.")
 @table_options
 @reading_options
 @json_option
@@ -48,7 +48,7 @@ def encode(
 ) -> None:
     """Write the codes of DATA in the dictionary of a model, block by block; files may be larger than memory.
 
-    Rows may have gaps (empty cells, NaN) if the model is one of HRP.
+    Rows may have gaps (empty cells, NaN) if the model is an HRP.
     """
     check_suffix(out)
     check_writable(out, data, model_path)

@@ -27,7 +27,9 @@ _NOTED = (ConvergenceWarning, MisspecifiedWarning)  # warnings that are shown wi
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help="Where the model goes (.npz).")
-@click.option("--columns", default="", help="Names of the columns to use, with commas; by default all but the index.")
+@click.option(
+    "--columns", default="", help="Names of the columns to use, separated by commas; by default all but the index."
+)
 @table_options
 @reading_options
 @click.option("--scheduler", help="Address of a Dask scheduler, tcp://host:port; its workers read DATA themselves.")
@@ -35,28 +37,30 @@ _NOTED = (ConvergenceWarning, MisspecifiedWarning)  # warnings that are shown wi
 @click.option("--scheme", type=click.Choice(["exact", "paper"]), default="exact", show_default=True)
 @click.option("--dictionary", type=click.Choice(["orthogonal", "complete"]), default="orthogonal", show_default=True)
 @click.option("--fit-intercept", is_flag=True, help="Learn an unknown offset of the samples as well.")
-@click.option("--n-init", type=click.IntRange(min=1), default=1, show_default=True, help="Runs from different starts.")
+@click.option(
+    "--n-init", type=click.IntRange(min=1), default=1, show_default=True, help="Number of runs from different starts."
+)
 @click.option(
     "--max-iter",
     type=click.IntRange(min=1),
     default=50,
     show_default=True,
-    help="Most iterations of Stage One (--scheme paper).",
+    help="Maximum number of iterations of Stage One (--scheme paper).",
 )
 @click.option(
     "--tol",
     type=click.FloatRange(min=0),
     default=1e-4,
     show_default=True,
-    help="Where Stage One stops (--scheme paper).",
+    help="Stage One stops when a step is smaller than this (--scheme paper).",
 )
 @click.option(
-    "--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of the random numbers; without one each run differs."
+    "--seed", type=click.IntRange(0, 2**32 - 1), help="Seed of the random numbers; without it every run differs."
 )
 @click.option(
     "--jobs",
     type=click.IntRange(min=1),
-    help="Threads; the runs of --n-init share them where the data fits in memory.",
+    help="Number of threads; the runs of --n-init share them if the data fits in memory.",
 )
 @json_option
 def fit(
@@ -81,8 +85,8 @@ def fit(
     """Learn a dictionary from DATA, one sample per row, and write it as a model.
 
     DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files; it is read in blocks and may be larger
-    than memory. Data with gaps (empty cells, NaN) is read into memory. The index is recognised as `hrpursuit compress`
-    does (time stamps in the first column, or growing whole numbers with a name like time) and is no feature.
+    than memory. Data with gaps (empty cells, NaN) is read into memory. The index (a first column of time stamps, or of
+    growing whole numbers with a name like time) is recognised as by `hrpursuit compress`, and is not a feature.
     """
     if out.suffix.lower() != ".npz":
         raise ValueError(f"{out}: expected a name that ends in .npz; got {out.suffix or 'none'!r}.")

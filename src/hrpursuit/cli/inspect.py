@@ -18,7 +18,9 @@ _BAR = 24  # characters of the longest
 
 @click.command()
 @click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--against", type=click.Path(path_type=Path), help="The readings it was made of: error by sensor.")
+@click.option(
+    "--against", type=click.Path(path_type=Path), help="File of the original readings: show the error of each sensor."
+)
 @text_option
 @table_options
 @limit_option
@@ -31,7 +33,7 @@ def inspect(
     limit: int | None,
     as_json: bool,
 ) -> None:
-    """Show what COMPRESSED holds and where its bytes are; with --against also the error of each sensor."""
+    """Show what COMPRESSED holds and how many bytes each part takes; with --against also the error of each sensor."""
     found: Agreement | None = None
     with as_file(compressed) as file, told_of(compressed):
         description = describe(file, damaged="skip")

@@ -102,16 +102,16 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
     file = click.Path(exists=True, dir_okay=False, path_type=Path)
     for option in (
         click.option("--config", type=file, is_eager=True, expose_value=False, callback=_read_config,
-                     help="TOML file with these options, as max-error = 1. Those on the command line have precedence."),
-        click.option("--name", help="Identity at the broker, where no two clients may have the same; made from the "
-                     "topic of the messages by default."),
+                     help="TOML file with these options, such as max-error = 1. The command line has precedence."),
+        click.option("--name", help="Identity at the broker, different for each client; by default made from the role "
+                     "and the topic of the messages."),
         click.option("--qos", type=click.IntRange(0, 2), default=1, show_default=True,
-                     help="Quality of service; from 1 on the broker keeps messages for a controller that is away."),
+                     help="MQTT quality of service; with 1 or 2 the broker keeps messages while a controller is away."),
         click.option("--key-file", type=file, help="File with a key that gateway and controller share: messages carry "
-                     "a tag made with it, and those without a right tag are refused."),
+                     "a tag made with it, and those without the right tag are refused."),
         click.option("--cert-key-file", type=file, help="Private key of the client certificate."),
         click.option("--cert-file", type=file, help="Client certificate for TLS."),
-        click.option("--ca-file", type=file, help="Certificates that vouch for that of the broker; those of the system "
+        click.option("--ca-file", type=file, help="Certificates that sign that of the broker; those of the system "
                      "by default."),
         click.option("--mqtt", "version", type=click.Choice(["3.1.1", "5"]), default="3.1.1", show_default=True,
                      help="Version of MQTT."),
@@ -124,11 +124,11 @@ def _shared(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def _target_options(command: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
-        click.option("--n-nonzero", type=click.IntRange(1), help="T0: keep so many codes per slot, in a dictionary "
+        click.option("--n-nonzero", type=click.IntRange(1), help="T0, the number of codes per slot, in a dictionary "
                      "that is learned from the readings. Errors have no bound."),
         click.option("--lossless", is_flag=True, help="Rebuild every reading bit for bit."),
         click.option("--max-error", type=BOUNDS, metavar="BOUND",
-                     help="Bound on the error of every reading, as 1; by sensor as s01=0.1,*=1."),
+                     help="Bound on the error of every reading, such as 1; or by sensor, s01=0.1,*=1."),
     ):  # fmt: skip
         command = option(command)
     return command
@@ -172,7 +172,7 @@ def _token() -> str | None:
 
 @click.group()
 def live() -> None:
-    """Send the readings of sensors live: one message of few bytes per time slot, with a bound on every error.
+    """Send sensor readings live: one message of a few bytes per time slot, with a bound on the error of every reading.
 
     A gateway collects readings from an MQTT broker and sends them; a controller rebuilds them and shows a page. `demo`
     runs both with simulated sensors. All run until SIGTERM or Ctrl-C.
@@ -186,7 +186,7 @@ def live() -> None:
     required=True,
     multiple=True,
     metavar="FILTER",
-    help="Topic filter of readings, as plant/+/pm25; may be given several times.",
+    help="Topic filter of readings, such as plant/+/pm25. May be repeated.",
 )
 @click.option("--to", required=True, metavar="TOPIC", help="Topic to publish the messages to.")
 @click.option("--slot", type=Duration(), default="1s", show_default=True, help="Length of a time slot.")
@@ -195,34 +195,36 @@ def live() -> None:
     type=Duration(),
     default="0s",
     show_default=True,
-    help="How long after its end a slot takes late readings.",
+    help="Time after the end of a slot in which late readings still count.",
 )
-@click.option("--field", metavar="NAME", help="Field of JSON payloads with the reading, as value or data.pm25.")
-@click.option("--time-field", metavar="NAME", help="Field of JSON payloads with the time of the reading.")
+@click.option(
+    "--field", metavar="NAME", help="Field of JSON payloads that has the reading, such as value or data.pm25."
+)
+@click.option("--time-field", metavar="NAME", help="Field of JSON payloads that has the time of the reading.")
 @click.option("--keyframe-every", type=click.IntRange(1), default=250, show_default=True, metavar="SLOTS",
-              help="Slots from one keyframe, a message that can be decoded alone, to the next.")  # fmt: skip
+              help="Slots from one keyframe (a message that can be decoded alone) to the next, at most.")  # fmt: skip
 @click.option(
     "--slots-per-message",
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Slots in one message: fewer bytes, later.",
+    help="Slots per message: more take fewer bytes per slot, but messages come later.",
 )
 @click.option("--forget-after", type=click.IntRange(2), default=600, show_default=True, metavar="SLOTS",
-              help="Leave a sensor out after so many slots without a reading.")  # fmt: skip
+              help="Leave out a sensor after this number of slots without a reading.")  # fmt: skip
 @click.option("--buffer", type=click.IntRange(1), default=3600, show_default=True, metavar="SLOTS",
-              help="Keep so many slots while the broker is away, and drop older ones.")  # fmt: skip
+              help="Number of slots to keep while the broker cannot be reached; older ones are dropped.")  # fmt: skip
 @click.option(
     "--archive",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the slots that were sent in this .hrp file.",
+    help="Write the slots that were sent to this .hrp file.",
 )
 @click.option(
-    "--metrics", type=Place(), metavar="PORT", help="Serve figures for Prometheus at http://127.0.0.1:PORT/metrics."
+    "--metrics", type=Place(), metavar="PORT", help="Serve metrics for Prometheus at http://127.0.0.1:PORT/metrics."
 )
 @_shared
 def gateway(**given: Any) -> None:
-    """Collect readings, and publish one message per time slot (the data centre)."""
+    """Collect readings from sensors, and publish one message per time slot (the paper's data centre)."""
     from hrpursuit.live.gateway import GatewaySettings  # noqa: PLC0415 - takes a second
     from hrpursuit.live.processes import run_gateway  # noqa: PLC0415
 
@@ -249,22 +251,22 @@ def gateway(**given: Any) -> None:
 
 @live.command()
 @click.option("--from", "source", required=True, metavar="TOPIC", help="Topic of the gateway's messages.")
-@click.option("--to", metavar="TOPIC", help="Topic to publish rebuilt values to, as rebuilt/{sensor}.")
+@click.option("--to", metavar="TOPIC", help="Topic to publish rebuilt values to, such as rebuilt/{sensor}.")
 @click.option("--json", "as_json", is_flag=True, help='Publish {"value": …, "time": …} instead of the number alone.')
 @click.option(
     "--archive",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Keep the slots that were rebuilt in this .hrp file.",
+    help="Write the slots that were rebuilt to this .hrp file.",
 )
 @click.option("--journal", type=click.Path(dir_okay=False, path_type=Path),
-              help="Keep the messages since the last keyframe in this file, so that a controller that was killed can "
-                   "go on; beside --archive by default.")  # fmt: skip
+              help="Write the messages since the last keyframe to this file, so that a controller that was killed can "
+                   "continue; by default a file beside the --archive.")  # fmt: skip
 @click.option("--page", type=Place(), metavar="PORT",
-              help="Serve the page and /metrics: 8080 for this machine alone; 0.0.0.0:8080 for others too, who need "
-                   "the token in HRPURSUIT_PAGE_TOKEN.")  # fmt: skip
+              help="Serve the page and /metrics: 8080 for this machine only; 0.0.0.0:8080 for other machines too, "
+                   "whose users need the token in HRPURSUIT_PAGE_TOKEN.")  # fmt: skip
 @_shared
 def controller(**given: Any) -> None:
-    """Rebuild readings from messages, publish and archive them, serve the page."""
+    """Rebuild readings from the messages of a gateway, publish and archive them, and serve the page."""
     from hrpursuit.live.controller import ControllerSettings  # noqa: PLC0415 - takes a second
     from hrpursuit.live.processes import run_controller  # noqa: PLC0415
 
@@ -291,15 +293,20 @@ def controller(**given: Any) -> None:
     "--sensors", type=click.IntRange(1, 1000), default=56, show_default=True, help="Number of simulated sensors."
 )
 @click.option(
-    "--lose", type=click.FloatRange(0, 0.5), default=0.0, help="Share of messages that are lost on the way, as 0.01."
+    "--lose",
+    type=click.FloatRange(0, 0.5),
+    default=0.0,
+    help="Share of messages that are lost on the way, such as 0.01.",
 )
 @click.option("--seed", type=click.IntRange(0, 2**31), default=0, show_default=True, help="Seed of the simulation.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after so many seconds.")
-@click.option("--page", type=Place(), metavar="PORT", help="Port of the page; 8080, or a free one, by default.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Stop after this number of seconds.")
+@click.option(
+    "--page", type=Place(), metavar="PORT", help="Port of the page; by default 8080, or a free one if that is in use."
+)
 def demo(**given: Any) -> None:
     """Run everything on this machine with simulated sensors, and show the page.
 
-    Nothing has to be installed or configured: the broker is part of the process.
+    No broker has to be installed or configured: it is part of the process.
     """
     from hrpursuit.live.demo import run_demo  # noqa: PLC0415 - takes a second
 

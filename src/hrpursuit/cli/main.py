@@ -72,8 +72,8 @@ def _show_version(context: click.Context, option: click.Parameter, asked: bool) 
 def commands() -> None:
     """Sparse coding with orthogonal and complete dictionaries.
 
-    Exit codes: 0 done, 1 the data or a file was not usable (one line says why), 2 wrong usage, 3 a part failed and the
-    rest is there, 130 interrupted, 128 + n stopped by signal n. Outputs appear whole or not at all.
+    Exit codes: 0 success; 1 the data or a file was not usable (one line says why); 2 wrong usage; 3 some parts failed,
+    and the others were written; 130 interrupted; 128 + n stopped by signal n. Output files appear whole or not at all.
     """
 
 

@@ -95,14 +95,14 @@ class Size(click.ParamType):
 def limit_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """How large a table may become, for commands that decode one."""
     return click.option("--limit", type=Size(), default="8G", show_default=True, metavar="SIZE",
-                        help="Most bytes that the readings may take; none: no limit.")(command)  # fmt: skip
+                        help="Largest size of the readings in memory, in bytes; none: no limit.")(command)  # fmt: skip
 
 
 def jobs_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """How many chunks are worked on at the same time."""
     return click.option("--jobs", type=int, default=1, show_default=True, callback=_check_jobs,
-                        help="Threads, each with a chunk of its own; -1: one per core. The file does not depend on "
-                             "it.")(command)  # fmt: skip
+                        help="Number of threads, each of which works on a chunk; -1: one per core. The result does not "
+                             "depend on it.")(command)  # fmt: skip
 
 
 def _check_jobs(ctx: click.Context, param: click.Parameter, value: int) -> int:
@@ -114,18 +114,18 @@ def _check_jobs(ctx: click.Context, param: click.Parameter, value: int) -> int:
 def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say how a table of readings is to be read."""
     for option in (
-        click.option("--no-index", is_flag=True, help="No column is the index: the first holds readings as well."),
-        click.option("--index-column", metavar="NAME", help="The column that is the index, if it is not recognised."),
-        click.option("--quantity", help="Take the columns whose name ends in this, as pm25 in 171_pm25."),
+        click.option("--no-index", is_flag=True, help="No column is the index: the first one has readings too."),
+        click.option("--index-column", metavar="NAME", help="Name of the index column, if it is not recognised."),
+        click.option("--quantity", help="Take only the columns whose name ends in this, such as pm25 in 171_pm25."),
         click.option("--drop-column", "drop", metavar="NAME", multiple=True,
-                     help="Leave this column out; a pattern such as 'note*' names several. May be repeated."),
+                     help="Leave out this column, or with a pattern such as 'note*' several. May be repeated."),
         click.option("--comment", metavar="MARK", default="",
-                     help="Lines of a CSV file that begin with this are left out."),
+                     help="Leave out lines of a CSV file that begin with this."),
         click.option("--thousands", metavar="MARK", default="",
-                     help="Mark between thousands in a CSV file; of , and . the other one is the decimal point."),
+                     help="Mark between thousands in a CSV file, comma or point; the other is the decimal mark."),
         click.option("--long", metavar="TIME,SENSOR,VALUE",
-                     help="These three columns hold one reading per row: they are made a table with one row per time "
-                          "and one column per sensor."),
+                     help="The table has one reading per row, in these three columns; it becomes one with one row per "
+                          "time and one column per sensor."),
     ):  # fmt: skip
         command = option(command)
 
@@ -141,8 +141,8 @@ def table_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def text_option(command: Callable[..., Any]) -> Callable[..., Any]:
     """For commands that keep texts."""
     return click.option("--text-column", "texts", metavar="NAME", multiple=True,
-                        help="Of this column of a CSV file the cells are kept as texts, even if they are numbers. May "
-                             "be repeated.")(command)  # fmt: skip
+                        help="Keep the cells of this column of a CSV file as texts, even if they are numbers. May be "
+                             "repeated.")(command)  # fmt: skip
 
 
 def long_columns(text: str | None) -> tuple[str, ...] | None:

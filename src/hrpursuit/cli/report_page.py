@@ -19,26 +19,27 @@ from hrpursuit.tables.files import check_output, read_table
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("report.html"), show_default=True,
               help="Where the page goes (.html).")  # fmt: skip
 @click.option("--targets", default="",
-              help="Stops of the slider, with commas: 5% is a relative RMSE, 2 a bound on every error in the unit of "
-                   "the readings, or lossless. By default lossless, three bounds and 2 to 10%. With semicolons "
-                   "if one has bounds by column: 'flow=1e-6,*=1; 5%'.")  # fmt: skip
+              help="Targets of the slider, separated by commas: 5% is a relative RMSE, 2 a bound on every error in the "
+                   "unit of the readings; or lossless. Default: lossless, three bounds, and 2 to 10%. Separate by "
+                   "semicolons if a target has bounds by column: 'flow=1e-6,*=1; 5%'.")  # fmt: skip
 @table_options
 @click.option("--title", help="Heading of the page; the name of the file by default.")
 @click.option("--methods", "names", default="all", show_default=True,
-              help=f"Compare with these, with commas: {', '.join(methods.known())}; all that are installed, or "
-                   "none.")  # fmt: skip
+              help=f"Methods to compare with, separated by commas: {', '.join(methods.known())}; or all that are "
+                   "installed, or none.")  # fmt: skip
 @click.option("--no-rivals", is_flag=True, help="Compare with the other codings of hrpursuit only, which is quicker.")
 def report(
     data: Path, out: Path, targets: str, reading: dict[str, Any], title: str | None, names: str, no_rivals: bool
 ) -> None:
-    """Compress the readings in DATA at several targets and write a page to look at: OUT.
+    """Compress the readings in DATA to several targets, and write a page that compares them.
 
-    DATA is .csv, .parquet or .npy, one time step per row, one sensor per column; - is standard input, as CSV.
+    DATA has one time per row and one sensor per column, in a file as for `hrpursuit compress`; - is standard input, as
+    CSV.
 
-    The page is one file that needs no network: readings, what comes back and the difference as heat maps, error against
-    bytes for every method, errors of the sensors, the atoms and the time steps that are kept worst; a slider over the
-    targets changes them all. A month of hourly readings of 56 sensors makes about 0.5 MB; large tables are thinned for
-    the pictures, so that no page is larger than about 8 MB.
+    The page is one file that needs no network. It has heat maps of the readings, the decoded readings and their errors,
+    error against bytes for every method, the errors of the sensors, the atoms, and the times with the largest errors; a
+    slider selects the target for all of these. A month of hourly readings of 56 sensors makes about 0.5 MB; large
+    tables are thinned for the pictures, so that no page is larger than about 8 MB.
     """
     check_output(out, data, suffixes=(".html", ".htm"))
     for package in ("jinja2", "pandas"):

@@ -30,7 +30,7 @@ from hrpursuit.progress import Bars
 @click.option("--scale", type=click.Choice(["quick", "paper"]), default="quick", show_default=True,
               help="quick: fewer trials, minutes; paper: as many as in the paper, hours.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True, help="Seed of data and fits.")
-@click.option("--jobs", type=click.IntRange(min=1), help="Processes for trials; as many as cores by default.")
+@click.option("--jobs", type=click.IntRange(min=1), help="Number of processes for trials; by default one per core.")
 @click.option("-o", "--out", type=click.Path(path_type=Path), default=Path("hrpursuit-results"), show_default=True,
               help="Folder for the results and the cache of trials.")  # fmt: skip
 @click.option("--data", type=click.Path(path_type=Path),
@@ -57,12 +57,12 @@ def reproduce(
     snr_db: float | None,
     quirks: Sequence[str],
 ) -> int:
-    """Compute figures and tables of the paper, ours beside them: NAME, several of them, or all.
+    """Compute figures and tables of the paper, with our results for comparison: NAME, several names, or all.
 
-    Each trial is kept in the cache, so that a run that was interrupted goes on where it stopped. `all` writes
-    report.html as well.
+    Each trial is kept in the cache, so that a run that was interrupted continues where it stopped. `all` also writes
+    report.html.
 
-    Exit code 3: some trials failed; the others are there.
+    Exit code 3: some trials failed; the results of the others are written.
     """
     if is_list or not names:
         _print_list()

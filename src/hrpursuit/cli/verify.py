@@ -16,7 +16,9 @@ from hrpursuit.tables.files import as_file, opened
 
 @click.command()
 @click.argument("compressed", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--against", type=click.Path(path_type=Path), help="The readings it was made of: is the target kept?")
+@click.option(
+    "--against", type=click.Path(path_type=Path), help="File of the original readings: check that the target is kept."
+)
 @text_option
 @table_options
 @limit_option
@@ -31,7 +33,7 @@ def verify(
 ) -> int:
     """Check all checksums of COMPRESSED and decode every chunk; with --against also compare with the readings.
 
-    Exit code 0: all is well; 1: it is damaged, or its target is not kept.
+    Exit code 0: no fault was found; 1: the file is damaged, or its target is not kept.
     """
     n_rows, found = 0, None
     with (

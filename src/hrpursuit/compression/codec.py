@@ -35,54 +35,52 @@ def compress(
 ) -> bytes:
     """Compress a table of readings into the bytes of a file.
 
-    Give exactly one target: `relative_rmse`, `max_error`, `relative_error`, `n_nonzero_coefs` or `lossless=True`. Some
-    columns may be lossless beside it.
+    Give exactly one target: `relative_rmse`, `max_error`, `relative_error`, `n_nonzero_coefs` or `lossless=True`. With
+    any of the others, `lossless` can also name columns that are lossless.
 
     Parameters
     ----------
     table : array-like, or DataFrame of pandas or polars, or table of Arrow, of shape (n_rows, n_columns)
-        One time per row, one sensor per column: bool, whole numbers or floats up to 64 bits. NaN is a gap, and stays
-        one. Of a DataFrame the index, the names and types of the columns and `attrs` (as JSON) are kept as well, and
-        columns of texts, categories and times. Those and truth values are lossless, whatever the target.
+        One time per row, one sensor per column: bool, integers or floats up to 64 bits. NaN is a gap, and stays one. A
+        DataFrame may also have columns of texts, categories and times; its index, the names and types of its columns
+        and `attrs` (as JSON) are kept. Columns of bool, texts, categories and times are lossless, whatever the target.
     relative_rmse : float, default=None
-        Relative RMSE over all readings of the columns that are not lossless, gaps and infinities not counted, as a
-        fraction: 0.05 is 5%. Columns with small readings may be lost in it; a LostColumnsWarning
-        then names them.
+        Relative RMSE over all finite readings of the columns that are not lossless, as a fraction: 0.05 is 5%. Columns
+        with small readings may have large relative errors; a LostColumnsWarning then names them.
     max_error : float, mapping or array-like of shape (n_columns,), default=None
-        Bound on the error of every single reading, in the unit of its column; never exceeded. A mapping has a bound
-        for each column by its name (by its number, for an array) or by a pattern such as `"temp*"`, and under None
-        one for all others. A name comes before a pattern, and the first pattern that fits before the others. A Series
-        with the names of the columns is a mapping as well. 0 or `"lossless"` as the bound of a column: keep every bit
-        of it.
+        Bound on the error of every single reading, in the unit of its column; never exceeded. The keys of a mapping (or
+        the index of a Series) are names of columns, column numbers for an array, patterns such as `"temp*"`, or None
+        for all other columns. The name of a column counts before patterns, and the first pattern that matches before
+        later ones. A bound of 0 or `"lossless"` keeps every bit of a column.
     relative_error : float, mapping or array-like of shape (n_columns,), default=None
         Bound on the error of every single reading as a share of the range of its column, which is its largest minus
-        its smallest finite reading in the table: 0.01 is 1%. The file has these bounds as numbers, rounded down to
-        four significant digits. A column that has no range, since it is constant or empty, is lossless. Mappings and
-        arrays are as for `max_error`.
+        its smallest finite reading in the table: 0.01 is 1%. The bounds are rounded down to four significant digits and
+        stored in the file. A column that has no range, since it is constant or empty, is lossless. Mappings and arrays
+        are as for `max_error`.
     n_nonzero_coefs : int, default=None
-        Coefficients per row in a dictionary learned by HRP, of the columns that are not lossless.
+        Number of coefficients per row, in a dictionary that HRP learns for the columns that are not lossless.
     lossless : bool or sequence of str or int, default=False
-        True: keep every bit. Names (or numbers, or patterns) of columns: keep every bit of these, whatever the target
+        True: keep every bit. A list of names, numbers or patterns: keep every bit of these columns, whatever the target
         is for the others.
     effort : {"fast", "default", "best"}, default="default"
-        How long to search for the shortest file.
+        How many ways to code are tried for the shortest file.
     basis : {"adaptive", "hrp", "pca", "dct"}, default="adaptive"
-        Basis over the sensors where readings are transformed. The adaptive one is learned from what is already
-        decoded and takes no bytes.
+        Basis over the sensors, if readings are transformed. The adaptive basis is learned from the rows that are
+        decoded already, and takes no bytes.
     chunk_rows : int or None, default=None
-        Rows per chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
-        readings. The shorter chunks are, the less has to be decoded for a range of rows, and the longer is the file.
-        Without loss, chunks are cut once more where the decimals or steps of columns change, if that saves bytes.
+        Rows per chunk, from 1 to 65536; fewer if a chunk would have more than 2^24 readings. None: as many as make 2^20
+        readings. With shorter chunks less has to be decoded for a range of rows, but files are larger. In lossless
+        files, a new chunk also begins where the decimals or steps of columns change, if that saves bytes.
     n_jobs : int or None, default=None
-        Threads, each with a chunk of its own: None is 1, -1 one per core. The bytes do not depend on it.
+        Number of threads, each of which works on a chunk: None is 1, -1 one per core. The bytes do not depend on it.
     progress : callable, default=None
         Called as `progress(n_rows_done, n_rows)`.
 
     Returns
     -------
     data : bytes
-        A whole file, see `docs/reference/format.md`. It has been decoded and compared with the table: what does not
-        keep the target is stored bit for bit, with a RuntimeWarning.
+        A whole file, see `docs/reference/format.md`. Every chunk has been decoded and compared with the table; a chunk
+        that did not keep the target is stored bit for bit, with a RuntimeWarning.
 
     Examples
     --------
@@ -130,26 +128,26 @@ def compress(
 
 
 def decompress(data: Any, *, damaged: str = "raise", limit: int | None = LIMIT, n_jobs: int | None = None) -> Any:
-    """Give back the table that `compress` or an `Encoder` made bytes of.
+    """Decompress the bytes of a file that `compress` or an `Encoder` made.
 
     Parameters
     ----------
     data : bytes-like
         A whole file.
     damaged : {"raise", "skip"}, default="raise"
-        What to do if the file is cut or changed: raise DamagedFile, or give every whole chunk and warn
-        (DamagedFileWarning). Without a whole header nothing can be read, and DamagedFile is raised in both cases.
+        What to do if the file was cut or changed: raise DamagedFile, or return all whole chunks with a
+        DamagedFileWarning. Nothing can be read if the header is damaged: DamagedFile is then raised in both cases.
     limit : int or None, default=2**33
-        Most bytes that the table may take, readings and labels together, each reading counted as the 8 bytes that it
-        has while it is decoded: this bounds the time as well. A file that claims more raises LimitExceeded before it
-        is decoded. None: no limit.
+        Maximum size of the table in bytes, readings and labels together. Each reading counts as 8 bytes, its size while
+        it is decoded, so that the limit bounds the time as well. A file that claims a larger table raises
+        LimitExceeded before it is decoded. None: no limit.
     n_jobs : int or None, default=None
-        Threads, each with a chunk of its own: None is 1, -1 one per core.
+        Number of threads, each of which works on a chunk: None is 1, -1 one per core.
 
     Returns
     -------
     table : ndarray, or DataFrame of pandas or polars, or table of Arrow
-        Whatever was compressed; a DataFrame of pandas, with a warning, where the library is not installed.
+        The kind of table that was compressed; if its library is not installed, a DataFrame of pandas, with a warning.
     """
     if not isinstance(data, (bytes, bytearray, memoryview)):
         raise TypeError(f"decompress takes bytes; got {type(data).__name__}. For a path or a file use Decoder.")

@@ -37,13 +37,13 @@ class Description:
     Attributes
     ----------
     version : int
-        Version of the format; of joined files that of the first.
+        Version of the format; that of the first of concatenated files.
     n_rows, n_columns : int
         Shape of the table.
     columns : list of str or int
         Names of the columns; numbers for an array.
     target : Target
-        What the file was asked to keep; of joined files the first one.
+        Target of the file; that of the first of concatenated files.
     n_bytes : int
         Size of the whole file.
     parts : dict of str to int
@@ -51,15 +51,15 @@ class Description:
     chunks : list of ChunkDescription
         The chunks, in order.
     types : dict of str to int
-        How many columns there are of each type.
+        Number of columns of each type.
     index : str
         Kind of labels of the rows; "none" for an array.
     attrs : dict
         `attrs` of the DataFrame.
     chunk_rows : int
-        Most rows of a chunk.
+        Maximum number of rows per chunk.
     damage : list of str
-        What is damaged.
+        What is damaged, in words.
     """
 
     version: int

@@ -55,14 +55,14 @@ def unpack(data: bytes, n_bytes: int | None = None) -> np.ndarray:
 
 
 class HRPCodec(Codec):
-    """Compress the chunks of an array: without loss, or with a bound on the error of every number.
+    """Compress the chunks of an array, losslessly or with a bound on the error of every number.
 
     Parameters
     ----------
     max_error : float or None, default=None
-        Bound on the error of every single number; None: no loss. NaN and infinities stay.
+        Bound on the error of every number; None: lossless. NaN and infinities are kept in both cases.
     effort : {"fast", "default", "best"}, default="default"
-        How long to search for the shortest bytes.
+        How many ways to code are tried for the shortest bytes.
     """
 
     codec_id = NAME
@@ -76,6 +76,6 @@ class HRPCodec(Codec):
         return pack(np.asarray(buf), self.max_error, self.effort)
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """The numbers, one after the other, in `out` if that is given."""
+        """The numbers as an array with one dimension, written to `out` if it is given."""
         numbers = unpack(ensure_bytes(buf), None if out is None else memoryview(out).nbytes)
         return numbers if out is None else ndarray_copy(numbers, out)

@@ -1,4 +1,4 @@
-"""Read a compressed table: whole, chunk by chunk, or the rows of a range."""
+"""Read a compressed table as a whole, chunk by chunk, or a range of its rows."""
 
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -24,26 +24,26 @@ from hrpursuit.compression.targets import Target
 
 
 class Decoder:
-    """Read a compressed table: whole, chunk by chunk, or the rows of a range.
+    """Read a compressed table as a whole, chunk by chunk, or a range of its rows.
 
-    Files that were joined one behind the other (`cat a.hrp b.hrp`) are one table if their columns are equal.
+    Concatenated files (`cat a.hrp b.hrp`) are one table if their columns are equal.
 
     Parameters
     ----------
     source : path, bytes-like or binary file
-        The file. Of a file that cannot seek, such as a pipe, the chunks can be iterated over once, each as soon as its
-        last byte has come; `n_rows` and `n_bytes` are None and `chunks` is empty.
+        The file. If it cannot seek, like a pipe, its chunks can be iterated over once, and each is decoded when its
+        last byte has arrived; `n_rows` and `n_bytes` are then None, and `chunks` is empty.
     damaged : {"raise", "skip"}, default="raise"
-        What to do with a file that is cut or changed: raise DamagedFile, or leave out what is damaged and say so in
-        `damage`. A header that is damaged raises in both cases.
+        What to do if the file was cut or changed: raise DamagedFile, or leave out what is damaged and list it in
+        `damage`. If the header is damaged, DamagedFile is raised in both cases.
     limit : int or None, default=2**33
-        Most bytes that the tables of one `read`, or of one iteration over all chunks, may take, readings and labels
-        together, each reading counted as the 8 bytes that it has while it is decoded: a file of a few bytes can claim
-        to be a table of terabytes. Beyond it LimitExceeded is raised, where possible before anything is decoded. None:
-        no limit.
+        Maximum size in bytes of the tables of one `read`, or of one iteration over all chunks, readings and labels
+        together, since a file of a few bytes can claim to be a table of terabytes. Each reading counts as 8 bytes, its
+        size while it is decoded. Beyond the limit LimitExceeded is raised, if possible before anything is decoded.
+        None: no limit.
     n_jobs : int or None, default=None
-        Threads, each with a chunk of its own: None is 1, -1 one per core. Chunks of a pipe are decoded one by one, as
-        they come.
+        Number of threads, each of which works on a chunk: None is 1, -1 one per core. Chunks of a pipe are decoded one
+        by one, as they arrive.
 
     Attributes
     ----------
@@ -56,23 +56,23 @@ class Decoder:
     index : str
         Kind of labels of the rows; "none" for an array.
     chunk_rows : int
-        Most rows of a chunk; of joined files that of the first.
+        Maximum number of rows per chunk; that of the first of concatenated files.
     attrs : dict
-        `attrs` of the DataFrame; of joined files those of the first.
+        `attrs` of the DataFrame; those of the first of concatenated files.
     target : Target
-        What the file was asked to keep; of joined files the first one.
+        Target of the file; that of the first of concatenated files.
     targets : list of Target
-        The targets of joined files, each one once. Of a pipe, those that were read so far.
+        The different targets of concatenated files. Of a pipe, those that were read so far.
     version : int
-        Version of the format; of joined files that of the first.
+        Version of the format; that of the first of concatenated files.
     chunks : list of ChunkInfo
         The chunks, in order.
     damage : list of str
-        What was left out.
+        What was left out because it is damaged, in words.
     n_bytes : int
         Size of the file.
     n_decoded : int
-        How many chunks were decoded so far.
+        Number of chunks that were decoded so far.
     """
 
     def __init__(
@@ -142,28 +142,29 @@ class Decoder:
         damaged: str = "raise",
         limit: int | None = LIMIT,
     ) -> Iterator[Any]:
-        """Give the chunks of a file that is still written to, or of a pipe, each as soon as its last byte has come.
+        """Return an iterator over the chunks of a file that is still growing, or of a pipe.
 
         Parameters
         ----------
         source : path or binary file
-            The file; it may be empty so far.
+            The file; it may still be empty.
         interval : float, default=1.0
-            Seconds between two looks at a file that has nothing new. What comes through a pipe is given at once.
+            Seconds between two looks at a file in which nothing is new. Chunks of a pipe are returned at once.
         stop : callable, default=None
-            Asked, without arguments, whenever there is nothing new, at most `interval` seconds after it was asked
-            before; after True what has come until then is given, and the iteration ends, also within a chunk. None:
-            end when the file is finished, that is when its index has come and nothing is behind it. A pipe ends in any
-            case when its last writer closes it.
+            Called without arguments whenever nothing is new, at least every `interval` seconds. When it returns True,
+            the iteration ends after the chunks that have arrived, even if another one is incomplete. None: end when the
+            file is finished, that is when its index has arrived and nothing follows. The iteration over a pipe always
+            ends when its last writer closes it.
         damaged : {"raise", "skip"}, default="raise"
-            As for a Decoder. A chunk that is not yet whole is waited for.
+            As for a Decoder. A chunk that is incomplete is not damaged: the iterator waits for it.
         limit : int or None, default=2**33
-            Most bytes that one chunk may take.
+            Maximum size of one chunk in bytes.
 
         Returns
         -------
         tables : iterator of ndarray or DataFrame
-            One per chunk. Closing the iterator closes a file that was given by its path.
+            One table per chunk, as soon as its last byte has arrived. Closing the iterator closes a file that was given
+            by its path.
 
         Examples
         --------
@@ -240,18 +241,18 @@ class Decoder:
         self.targets = _different([*self.targets, header.target])
 
     def read(self, start: Any = None, stop: Any = None, *, columns: Sequence[str | int] | None = None) -> Any:
-        """Give the rows whose label lies from `start` to `stop`, both included; decodes only the chunks they are in.
+        """Return the rows with labels from `start` to `stop`, both included; decodes only the chunks that hold them.
 
         Parameters
         ----------
         start : label, default=None
-            Row number for an array, otherwise a label of the index. Time stamps may be texts, and then mean all of
-            what they name: `stop="2017-10-05"` includes that whole day. None: from the beginning.
+            Row number for an array, otherwise a label of the index. Time stamps may be texts, and then
+            stand for the whole period that they name: `stop="2017-10-05"` includes that day. None: from the beginning.
         stop : label, default=None
             As `start`. None: to the end.
         columns : sequence of str or int, default=None
-            Names of the columns to give, numbers for an array, in this order. None: all. Memory is taken for these
-            alone; time is not saved, since the columns of a chunk are decoded together.
+            Names of the columns to return, numbers for an array, in this order. None: all. Fewer columns take less
+            memory but not less time, since the columns of a chunk are decoded together.
 
         Returns
         -------
@@ -296,7 +297,7 @@ class Decoder:
         return joined(schema, blocks, labels, n_rows)
 
     def parts_of_headers(self) -> dict[str, int]:
-        """Bytes of all headers by part: "header", "names and index", "dictionary", "checksums and index"."""
+        """Bytes of all headers, by part: "header", "names and index", "dictionary", "checksums and index"."""
         headers = [self._header] if self._listing is None else [member.header for member in self._listing.members]
         parts: dict[str, int] = {}
         for header in headers:
@@ -305,12 +306,12 @@ class Decoder:
         return parts
 
     def parts_of_chunk(self, place: int) -> tuple[str, dict[str, int]]:
-        """Tell how a chunk is coded, without decoding its readings.
+        """Return how a chunk is coded and the bytes of its parts, without decoding its readings.
 
         Parameters
         ----------
         place : int
-            Which of `chunks`.
+            Place of the chunk in `chunks`.
 
         Returns
         -------

@@ -1,4 +1,4 @@
-"""Compress rows as they come."""
+"""Compress rows as they arrive."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -24,45 +24,45 @@ from hrpursuit.compression.waiting import Waiting, cut_at_grids, fitted
 
 
 class Encoder:
-    """Compress rows as they come, like `zlib.compressobj`: gives bytes to be written one after the other.
+    """Compress rows as they arrive. Its methods return bytes, to be written one after the other.
 
-    No more than one chunk of rows per thread is kept. Each chunk meets the target on its own; give exactly one of
-    `relative_rmse`, `max_error`, `relative_error`, `n_nonzero_coefs` and `lossless=True`. Some columns may be lossless
-    beside it. Every chunk is decoded and compared before it is given; one that does not keep the target is stored bit
-    for bit, with a RuntimeWarning.
+    Give exactly one target: `relative_rmse`, `max_error`, `relative_error`, `n_nonzero_coefs` or `lossless=True`. With
+    any of the others, `lossless` can also name columns that are lossless. Each chunk keeps the target on its own: it is
+    decoded and compared before its bytes are returned, and if it does not keep the target it is stored bit for bit,
+    with a RuntimeWarning. No more than one chunk of rows per thread is kept in memory.
 
     Parameters
     ----------
     relative_rmse : float, default=None
-        Relative RMSE over the readings of each chunk, as a fraction. Columns with small readings may be lost in it; a
-        LostColumnsWarning then names them.
+        Relative RMSE over the readings of each chunk, as a fraction. Columns with small readings may have large
+        relative errors; a LostColumnsWarning then names them.
     max_error : float, mapping or array-like of shape (n_columns,), default=None
         Bound on the error of every single reading, in the unit of its column; by column as for `compress`.
     relative_error : float, mapping or array-like of shape (n_columns,), default=None
         Bound on the error of every single reading as a share of the range of its column, which is its largest minus
-        its smallest finite reading in the first chunk: the bounds are numbers from then on. A column that is constant
-        or empty in the first chunk is lossless.
+        its smallest finite reading in the first chunk; the same bounds hold for all later chunks. A column that is
+        constant or empty in the first chunk is lossless.
     n_nonzero_coefs : int, default=None
-        Coefficients per row in a dictionary learned by HRP, from the first chunk.
+        Number of coefficients per row, in a dictionary that HRP learns from the first chunk.
     lossless : bool or sequence of str or int, default=False
-        True: keep every bit. Names (or numbers, or patterns) of columns: keep every bit of these, whatever the target
+        True: keep every bit. A list of names, numbers or patterns: keep every bit of these columns, whatever the target
         is for the others.
     effort : {"fast", "default", "best"}, default="default"
-        How long to search for the shortest file.
+        How many ways to code are tried for the shortest file.
     basis : {"adaptive", "hrp", "pca", "dct"}, default="adaptive"
-        Basis over the sensors where readings are transformed.
+        Basis over the sensors, if readings are transformed.
     chunk_rows : int or None, default=None
-        Rows per chunk, from 1 to 65536; fewer if they would have more than 2^24 readings. None: as many as have 2^20
-        readings. The shorter chunks are, the less has to be decoded for a range of rows, and the longer is the file.
-        Without loss, chunks are cut once more where the decimals or steps of columns change, if that saves bytes.
+        Rows per chunk, from 1 to 65536; fewer if a chunk would have more than 2^24 readings. None: as many as make 2^20
+        readings. With shorter chunks less has to be decoded for a range of rows, but files are larger. In lossless
+        files, a new chunk also begins where the decimals or steps of columns change, if that saves bytes.
     n_jobs : int or None, default=None
-        Threads, each with a chunk of its own: None is 1, -1 one per core. Rows wait until there are as many chunks as
-        threads, or for `flush`. The bytes do not depend on it.
+        Number of threads, each of which works on a chunk: None is 1, -1 one per core. Rows wait until there are as many
+        chunks as threads, or until `flush`. The bytes do not depend on it.
 
     Attributes
     ----------
     target : Target or None
-        What the file keeps; None before the first chunk.
+        The target of the file; None before the first chunk.
 
     Examples
     --------
@@ -123,27 +123,27 @@ class Encoder:
         basis: str = "adaptive",
         n_jobs: int | None = None,
     ) -> Self:
-        """Continue a file, whether it was finished or not; what the encoder gives is to be written to its end.
+        """Continue a file, whether it was finished or not. Write what the encoder returns to the end of the file.
 
-        Columns, types, target and rows per chunk are those of the file. A file that was finished is not changed here.
-        One that was cut, even within a chunk, keeps all whole chunks, loses what is behind them with a
-        DamagedFileWarning, and gets the index that it lacks: it is whole again.
+        Columns, types, target and rows per chunk are those of the file. A finished file is not changed by this call.
+        A file that was cut, even within a chunk, is repaired: bytes after its last whole chunk are removed, with a
+        DamagedFileWarning, and the missing index is written.
 
         Parameters
         ----------
         path : path
             The file.
         effort : {"fast", "default", "best"}, default="default"
-            How long to search for the shortest bytes.
+            How many ways to code are tried for the shortest bytes.
         basis : {"adaptive", "hrp", "pca", "dct"}, default="adaptive"
-            Basis over the sensors where readings are transformed.
+            Basis over the sensors, if readings are transformed.
         n_jobs : int or None, default=None
-            Threads, each with a chunk of its own.
+            Number of threads, each of which works on a chunk.
 
         Returns
         -------
         encoder : Encoder
-            Write what it gives behind the file: `open(path, "ab")`.
+            Append what it returns to the file: `open(path, "ab")`.
 
         Examples
         --------
@@ -172,18 +172,18 @@ class Encoder:
     def append(self, rows: Any) -> bytes:
         """Add rows.
 
-        If anything is raised, none of these rows is taken, and the encoder can be used as if it had not been called.
+        If an exception is raised, the encoder has taken none of these rows, and the call can be repeated.
 
         Parameters
         ----------
         rows : array-like or DataFrame of shape (n_rows, n_columns)
-            The same columns each time, of the same types. DataFrames that each count their rows from 0 are numbered
-            on. `attrs` are those of the first.
+            The same columns in every call, of the same types. If each DataFrame numbers its rows from 0, the rows of
+            the file are numbered consecutively. `attrs` are those of the first DataFrame.
 
         Returns
         -------
         data : bytes
-            What is ready to be written; often nothing.
+            Bytes that are ready to be written; often none.
         """
         self._check_open()
         table = take_apart(rows)
@@ -204,12 +204,12 @@ class Encoder:
         return out
 
     def flush(self) -> bytes:
-        """Give all rows that were added so far, in chunks that may be short: whoever has these bytes has the rows.
+        """Return the bytes of all rows that are still waiting, in chunks that may be short.
 
         Returns
         -------
         data : bytes
-            The chunks; nothing if no row is waiting for one.
+            The chunks; empty if no row is waiting.
         """
         self._check_open()
         if not self._waiting.n_rows:
@@ -221,7 +221,7 @@ class Encoder:
         return out
 
     def finish(self) -> bytes:
-        """Give the rest of the file; nothing can be added afterwards.
+        """Return the rest of the file; no rows can be added afterwards.
 
         Returns
         -------

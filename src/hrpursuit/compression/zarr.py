@@ -1,6 +1,6 @@
 """A codec for arrays of Zarr 3, so that xarray can use it: `serializer=HRPCodec(max_error=0.1)`.
 
-It makes bytes of arrays, so it stands in the place of Zarr's `bytes` codec, and no compressor is needed behind it. For
+It turns arrays into bytes, so it takes the place of Zarr's `bytes` codec, and no compressor is needed after it. For
 arrays of Zarr 2 there is `hrpursuit.compression.numcodecs`.
 """
 
@@ -17,16 +17,16 @@ from hrpursuit.compression.numcodecs import NAME, check_parameters, pack, unpack
 
 @dataclass(frozen=True)
 class HRPCodec(ArrayBytesCodec):
-    """Compress the chunks of an array: without loss, or with a bound on the error of every number.
+    """Compress the chunks of an array, losslessly or with a bound on the error of every number.
 
-    The first axis of a chunk should be time: along it numbers are told from those before them.
+    The first axis of a chunk should be time: numbers are predicted from those before them along this axis.
 
     Parameters
     ----------
     max_error : float or None, default=None
-        Bound on the error of every single number; None: no loss. NaN and infinities stay.
+        Bound on the error of every number; None: lossless. NaN and infinities are kept in both cases.
     effort : {"fast", "default", "best"}, default="default"
-        How long to search for the shortest bytes.
+        How many ways to code are tried for the shortest bytes.
 
     Examples
     --------

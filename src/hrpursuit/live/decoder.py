@@ -33,34 +33,36 @@ _MOST_DICTIONARIES = 4
 
 
 class LiveDecoder:
-    """Rebuild time slots from messages. After one that is missing, doubled or late there is a gap, and no wrong value.
+    """Rebuild time slots from messages.
 
-    One that is damaged is a gap too, unless it has the right check by chance: `docs/reference/wire.md` says how likely
-    that is. With a key it is one in 2^64.
+    A message that is missing, doubled or late leads to a gap, never to wrong values. A damaged message leads to a gap
+    too, unless its check is right by chance; `docs/reference/wire.md` says how likely that is. With a key the
+    probability is one in 2^64.
 
     Parameters
     ----------
     key : bytes, default=None
-        Refuse messages whose tag was not made with this key.
+        Refuse messages without a tag made with this key.
     limit : int, default=2**20
-        Refuse messages of more bytes.
+        Refuse messages of more than this number of bytes.
 
     Attributes
     ----------
     columns : tuple of str
-        Of the last keyframe; empty before the first.
+        Names of the columns in the last keyframe; empty before the first.
     max_error : array of shape (n_columns,), or None
         Bounds of the columns, 0 where they are lossless; None before the first keyframe and while slots are sparse
         codes, which have no bound.
     stream : int or None
         Identity of the stream that is decoded.
     components : array of shape (n_atoms, n_columns), or None
-        Atoms, while slots are sparse codes.
+        Atoms, while slots are sparse codes; otherwise None.
     dictionary_message : bytes or None
-        The keyframe that brought them: one that only names its dictionary can be decoded after this one.
+        The last keyframe that carried these atoms. Keyframes that only refer to their dictionary can be decoded after
+        it.
     counts : dict of str to int
-        "messages", "keyframes" and "slots" that came, messages that are "lost" (not there when a later keyframe was
-        decoded), and gaps by their reason.
+        Numbers of "messages", "keyframes" and "slots" that arrived, of messages that are "lost" (had not arrived when a
+        later keyframe was decoded), and of gaps by their reason.
     """
 
     def __init__(self, *, key: bytes | None = None, limit: int = 1 << 20) -> None:
@@ -83,7 +85,7 @@ class LiveDecoder:
         self._slot = 0  # number of the next slot that the coder gives
 
     def decode(self, message: bytes) -> list[Slot] | Gap:
-        """The slots of a message, or why there are none. Nothing is raised for what is in the bytes.
+        """Decode the slots of a message, or return why there are none. No bytes of a message raise an exception.
 
         Parameters
         ----------
@@ -92,8 +94,9 @@ class LiveDecoder:
         Returns
         -------
         slots : list of Slot, or Gap
-            More than one where a keyframe has slots that were missed, or where messages came in another order. Times
-            are as they were given to the encoder. The list is empty only for a keyframe whose slots were all given.
+            There can be several slots if a keyframe has slots that were missed, or if messages arrived in another
+            order. Times are those that the encoder was given. The list is empty only for a keyframe whose slots were
+            all returned before.
         """
         if not isinstance(message, bytes | bytearray | memoryview):
             raise TypeError(f"message must be bytes; got {type(message).__name__}.")

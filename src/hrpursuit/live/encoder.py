@@ -26,10 +26,11 @@ _ODD_BYTES = 10  # that a reading costs which is sent as a float
 
 
 class LiveEncoder:
-    """Code the readings of each time slot as a message of few bytes.
+    """Code the readings of each time slot as a message of a few bytes.
 
-    Give exactly one of `max_error`, `lossless=True` and `n_nonzero_coefs`. Messages depend on those before them, but
-    for keyframes, which stand alone. Every slot is compared with what a decoder gets before its message is given.
+    Give exactly one of `max_error`, `lossless=True` and `n_nonzero_coefs`. Messages depend on those before them, except
+    keyframes, which can be decoded alone. Before a message is returned, every slot is compared with what a decoder will
+    make of it.
 
     Parameters
     ----------
@@ -38,16 +39,17 @@ class LiveEncoder:
     max_error : float, mapping or array-like of shape (n_columns,), default=None
         Bound on the error of every single reading, in the unit of its column; by column as for `compress`.
     lossless : bool or sequence of str, default=False
-        True: every reading comes back bit for bit. Names of columns: these do, whatever `max_error` is.
+        True: keep every bit of every reading. Names of columns: keep every bit of these, whatever `max_error` is.
     n_nonzero_coefs : int, default=None
-        T0, the number of codes per slot in a dictionary that `MiniBatchHRP` learns from the slots sent so far; for up
-        to 256 columns. There is no bound on errors then. Until the dictionary is learned, slots are sent without loss.
+        T0, the number of codes per slot, in a dictionary that `MiniBatchHRP` learns from the slots sent so far; for up
+        to 256 columns. Errors then have no bound. Until the dictionary is learned, slots are lossless.
     keyframe_every : int, default=250
-        Slots from one keyframe to the next, at most; fewer where they would have more than 2^22 readings.
+        Maximum number of slots from one keyframe to the next; fewer if these would have more than 2^22 readings.
     slots_per_message : int, default=1
-        Slots that wait for a message, from 1 to 1024; with many columns keep messages below the limit of the decoder.
+        Number of slots per message, from 1 to 1024. With many columns choose it so that messages stay below the `limit`
+        of the decoder.
     key : bytes, default=None
-        Each message carries an HMAC-SHA256 tag of 8 bytes made with it.
+        With a key, each message carries a tag of 8 bytes, an HMAC-SHA256 made with it.
     stream : int, default=None
         Identity of the stream, from 0 to 2^64 - 1. None: from the clock and random bits, so that it rises each time a
         gateway starts anew.
@@ -57,11 +59,11 @@ class LiveEncoder:
     columns : tuple of str
     stream : int
     n_slots, n_messages, n_keyframes, n_bytes : int
-        Sent so far.
+        Numbers of slots, messages, keyframes and bytes sent so far.
     components : array of shape (n_atoms, n_columns), or None
-        Atoms in use, with `n_nonzero_coefs` once they are learned.
+        Atoms in use, if `n_nonzero_coefs` was given and they are learned.
     n_changes : int
-        Times that the dictionary did not fit any more, so that a new one was learned.
+        Number of times that the dictionary no longer fitted the readings, so that a new one was learned.
 
     Examples
     --------
@@ -130,19 +132,19 @@ class LiveEncoder:
         return 0 if self._learner is None else self._learner.n_changes
 
     def encode(self, row: Any, time: int) -> bytes | None:
-        """Take the readings of a slot.
+        """Code the readings of a slot.
 
         Parameters
         ----------
         row : array-like of shape (n_columns,)
-            Readings, NaN where a sensor has none. What is masked in a masked array is a gap too.
+            Readings, NaN for a sensor without one. A masked reading is a gap, too.
         time : int
             Nanoseconds since 1970 (UTC).
 
         Returns
         -------
         message : bytes or None
-            None while `slots_per_message` is not reached.
+            None until `slots_per_message` slots are waiting.
         """
         values = _readings(row)
         if values.shape != (len(self.columns),):
@@ -154,12 +156,12 @@ class LiveEncoder:
         return self.flush() if len(self._waiting) >= self._slots_per_message else None
 
     def flush(self) -> bytes | None:
-        """Give the slots that wait, in a message that may have fewer than `slots_per_message`.
+        """Return the slots that are waiting, in a message that may have fewer than `slots_per_message`.
 
         Returns
         -------
         message : bytes or None
-            None if no slot waits.
+            None if no slot is waiting.
         """
         if not self._waiting:
             return None
@@ -173,17 +175,18 @@ class LiveEncoder:
         return message
 
     def request_keyframe(self) -> None:
-        """Make the next message one that stands alone: after a reconnect, or when a receiver asks for it."""
+        """Make the next message a keyframe: after a reconnection, or when a receiver asks for it."""
         self._coder = None
         self._n_since_dictionary = 0
 
     def change_columns(self, columns: Iterable[str]) -> None:
-        """Go on with other columns; the next message stands alone.
+        """Continue with other columns; the next message is a keyframe.
 
         Parameters
         ----------
         columns : iterable of str
-            Readings of those that were there before are still known to the encoder. A dictionary is learned anew.
+            Names of the columns. The encoder keeps the readings of those that it had before. A dictionary is learned
+            anew.
         """
         if self._waiting:
             raise ValueError("slots of the old columns wait; send what flush() gives before the columns change.")

@@ -20,7 +20,7 @@ class Slot:
     columns : tuple of str
         Names of the sensors.
     values : array of float64
-        One per sensor, NaN where it had no reading.
+        One value per sensor, NaN if it had no reading.
     sequence : int
         Number of the slot in its stream, from 0.
     """
@@ -33,20 +33,20 @@ class Slot:
 
 @dataclass(frozen=True)
 class Gap:
-    """Nothing can be shown for a message.
+    """Why there are no slots for a message.
 
     Attributes
     ----------
     reason : str
-        "missed": an earlier message has not come, so that this one cannot be decoded before the next keyframe;
-        "waiting": no keyframe has come yet; "dictionary": the keyframe names a dictionary that has not come;
-        "duplicate": it came before; "old": it is older than the keyframe that was decoded last, or of an older stream;
-        "damaged": its check is wrong; "version": another format; "key": its tag is wrong or missing, or there is no key
-        to check it with.
+        "missed": an earlier message has not arrived, and this one cannot be decoded before it or the next keyframe has;
+        "waiting": no keyframe has arrived yet, or none since a damaged message; "dictionary": the keyframe refers to a
+        dictionary that has not arrived; "duplicate": it arrived before; "old": it is older than the last keyframe that
+        was decoded, or of an older stream; "damaged": its check is wrong, or its slots do not end as they must;
+        "version": another format; "key": its tag is wrong or missing, or there is no key to check it with.
     detail : str
         A sentence for a log line.
     n_missed : int
-        Messages that are known to be lost since the last one that came.
+        Number of messages that are known to be missing since the last one that arrived.
     """
 
     reason: Reason
