@@ -490,6 +490,7 @@ class TestErrors:
         [
             ("", "x.csv is empty"),
             ("a,b\n", "x.csv is empty: it has no rows"),
+            ("a,b", "x.csv is empty: it has no rows"),
             ("a,b\n1,2\n3\n", "x.csv: line 3 has 1 cells"),
             ("a,b\n1,2\n1,word\n", "column 'b' holds 'word' in row 2, not a number"),
             ("time\n2017-10-01\n", "no column of readings"),
