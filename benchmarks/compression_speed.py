@@ -42,7 +42,7 @@ def tables(n_rows):
     if path.exists():
         X = np.loadtxt(path, delimiter=",", skiprows=1, usecols=range(1, 8))
         copies = [np.roll(X[:: (-1) ** i], i, axis=1) for i in range(-(-n_rows // len(X)))]
-        yield "ETTh1 to and fro, 7 columns", np.concatenate(copies)[:n_rows], 0.1
+        yield "ETTh1 both ways, 7 columns", np.concatenate(copies)[:n_rows], 0.1
 
 
 def processor(run, *args, **settings):

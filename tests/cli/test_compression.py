@@ -105,15 +105,16 @@ class TestCompress:
         assert command("decompress", "r.hrp", "-o", "again.csv") == 0
         assert (folder / "again.csv").read_bytes() == october.read_bytes()
 
-    @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8"])
+    @pytest.mark.parametrize("dtype", ["float64", "float32", "int16", "uint8", ">i4", ">f8"])
     def test_numpy_keeps_its_type(self, folder, dtype, rng):
         array = rng.integers(0, 200, (70, 3)).astype(dtype)
         np.save("x.npy", array)
         assert command("compress", "x.npy", "-o", "x.hrp", "--lossless") == 0
         assert command("decompress", "x.hrp", "-o", "y.npy") == 0
         again = np.load("y.npy")
-        assert again.dtype == array.dtype
+        assert again.dtype == array.dtype.newbyteorder("=")
         assert_array_equal(again, array)
+        assert command("verify", "x.hrp", "--against", "x.npy") == 0
 
     def test_parquet_keeps_index_and_types(self, folder):
         table = READINGS.assign(n=np.arange(300, dtype=np.int16))
@@ -489,6 +490,7 @@ class TestErrors:
         [
             ("", "x.csv is empty"),
             ("a,b\n", "x.csv is empty: it has no rows"),
+            ("a,b", "x.csv is empty: it has no rows"),
             ("a,b\n1,2\n3\n", "x.csv: line 3 has 1 cells"),
             ("a,b\n1,2\n1,word\n", "column 'b' holds 'word' in row 2, not a number"),
             ("time\n2017-10-01\n", "no column of readings"),

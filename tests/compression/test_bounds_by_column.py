@@ -245,6 +245,13 @@ class TestLostColumns:
             warnings.simplefilter("error")
             compress(table, relative_rmse=rmse, effort="fast")
 
+    def test_the_largest_floats_give_no_other_warning(self):
+        table = np.column_stack([[1.7e308, -1.6e308] * 30, np.arange(60.0)])
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)
+            with pytest.warns(UserWarning, match="own: 1 "):
+                compress(table, relative_rmse=0.01)
+
     def test_columns_of_zeros_and_gaps_are_not_warned_of(self):
         table = np.column_stack([np.round(np.sin(np.arange(300)) * 50), np.zeros(300), np.full(300, np.nan)])
         with warnings.catch_warnings():

@@ -83,6 +83,30 @@ def test_numcodecs_and_zarr_2(tmp_path):
     assert_array_equal(zarr.open_array(str(tmp_path / "x.zarr"), mode="r")[...], values)
 
 
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_order_of_memory_in_zarr_2(tmp_path, order):
+    values = np.arange(105.0).reshape(7, 5, 3)
+    array = zarr.create_array(str(tmp_path / "x.zarr"), shape=values.shape, chunks=(4, 5, 2), dtype="f8",
+                              zarr_format=2, order=order, compressors=ForNumcodecs(), filters=None)  # fmt: skip
+    array[...] = values
+    assert_array_equal(zarr.open_array(str(tmp_path / "x.zarr"), mode="r")[...], values)
+    chunk = np.asarray(values, order=order)
+    assert ForNumcodecs().decode(ForNumcodecs().encode(chunk)).tobytes() == chunk.tobytes("A")
+    out = np.empty_like(chunk)
+    ForNumcodecs().decode(ForNumcodecs().encode(chunk), out)
+    assert_array_equal(out, values)
+
+
+def test_numcodecs_refuses_the_other_byte_order(tmp_path):
+    values = np.arange(6, dtype=">i4").reshape(2, 3)  # Zarr 2 would take the bytes of 1 for 16777216
+    with pytest.raises(TypeError, match="lowest byte comes first; got >i4"):
+        ForNumcodecs().encode(values)
+    array = zarr.create_array(str(tmp_path / "x.zarr"), shape=(2, 3), dtype=">i4", zarr_format=2,
+                              compressors=ForNumcodecs(), filters=None)  # fmt: skip
+    with pytest.raises(TypeError, match="lowest byte comes first; got >i4"):
+        array[...] = values
+
+
 def test_what_is_refused():
     for bad in (0, -1, float("nan"), float("inf"), "0.5", True):
         with pytest.raises(ValueError, match="max_error"):

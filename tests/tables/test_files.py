@@ -159,6 +159,8 @@ class TestAirly:
         ("% by x, y, z\na,b\n1,2\n", "if the first line is a comment, --comment % leaves such lines out"),
         ("a,b\n1,2\n3,word\n", "column 'b' holds 'word' in row 2, not a number.*--text-column keeps it as text"),
         ("time,b\n2017-10-01,2\nlater,3\n", "column 'time' holds 'later' in row 2, not an ISO 8601 time stamp"),
+        ("time,b\n2017-10-01,2\n2017-13-41,3\n", "holds '2017-13-41' in row 2, not an ISO 8601"),
+        ("time,b\n2017-10-01 01:00,2\n2017-10-01 25:00,3\n", "holds '2017-10-01 25:00' in row 2, not an ISO 8601"),
         ("time,b\n2017-10-01,2\n,3\n", "column 'time' holds '' in row 2, not an ISO 8601 time stamp"),
         ("hour,b\n0,2\n1,3\n2,4\nx,5\n", "column 'hour' holds 'x' in row 4, not a number"),
         ("a,a\n1,2\n", "several columns named 'a'"),

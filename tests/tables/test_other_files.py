@@ -84,6 +84,11 @@ class TestTablesInMemory:
             compress(pa.table({"d": pa.array([1], pa.decimal128(5, 2))}), lossless=True)
         with pytest.raises(ValueError, match=r"column 'a' .* beyond 2\^53"):
             compress(pa.table({"a": pa.array([2**60, None])}), lossless=True)
+        with pytest.raises(DataError, match=r"column 'a' \(timestamp\[us, tz=Nowhere/Land\]\) cannot be kept"):
+            compress(pa.table({"a": pa.array([0, 1], pa.timestamp("us", "Nowhere/Land"))}), lossless=True)
+        twice = pa.DictionaryArray.from_arrays(pa.array([0, 1]), pa.array(["x", "x"]))
+        with pytest.raises(DataError, match=r"column 'a' .*must be unique; convert it"):
+            compress(pa.table({"a": twice}), lossless=True)
 
     def test_columns_of_the_same_name(self):
         table = pa.table([pa.array([1, 2]), pa.array([3.5, None])], names=["a", "a"])

@@ -143,10 +143,10 @@ def _columns(table: Any) -> Iterator[np.ndarray[Any, Any]]:
     """Numbers, with NaN in gaps; everything else as objects, with None."""
     for j in range(table.shape[1]):
         column = table.iloc[:, j] if hasattr(table, "iloc") else table[:, j]
-        kind = str(column.dtype)
-        if kind.lower().rstrip("0123456789") in ("bool", "boolean", "int", "uint", "float"):
-            is_plain = isinstance(column.dtype, np.dtype)
-            yield np.asarray(column) if is_plain else column.to_numpy(np.float64, na_value=np.nan)
+        if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
+            yield np.asarray(column)
+        elif str(column.dtype).lower().rstrip("0123456789") in ("boolean", "int", "uint", "float"):
+            yield column.to_numpy(np.float64, na_value=np.nan)
         else:
             values = np.array(column.astype(object), dtype=object)
             values[np.asarray(column.isna())] = None

@@ -96,4 +96,5 @@ def _typical_size(column: np.ndarray) -> float:
     """Median magnitude of the readings that are finite and not zero; 0 if there are none."""
     sizes = np.abs(column[np.isfinite(column)].astype(np.float64))
     sizes = sizes[sizes > 0]
-    return float(np.median(sizes)) if len(sizes) else 0.0
+    with np.errstate(over="ignore"):  # of the two in the middle, where they are the largest floats
+        return float(np.median(sizes)) if len(sizes) else 0.0

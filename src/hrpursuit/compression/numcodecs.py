@@ -72,10 +72,18 @@ class HRPCodec(Codec):
         self.max_error, self.effort = max_error, effort
 
     def encode(self, buf: Any) -> bytes:
-        """The bytes of a file."""
-        return pack(np.asarray(buf), self.max_error, self.effort)
+        """The bytes of a file. An array in the order of Fortran is taken as its transpose, as it is in memory."""
+        array = np.asarray(buf)
+        if array.dtype != array.dtype.newbyteorder("<"):
+            raise TypeError(
+                f"the codec of hrpursuit for numcodecs takes numbers whose lowest byte comes first; got {array.dtype}: "
+                "convert them (astype), or use hrpursuit.compression.zarr with Zarr 3."
+            )
+        in_memory = array.T if array.flags.f_contiguous and not array.flags.c_contiguous else array
+        return pack(in_memory, self.max_error, self.effort)
 
     def decode(self, buf: Any, out: Any = None) -> Any:
-        """The numbers as an array with one dimension, written to `out` if it is given."""
+        """The numbers as they were in memory, lowest byte first, written to `out` if it is given."""
         numbers = unpack(ensure_bytes(buf), None if out is None else memoryview(out).nbytes)
+        numbers = numbers.astype(numbers.dtype.newbyteorder("<"), copy=False)
         return numbers if out is None else ndarray_copy(numbers, out)

@@ -135,7 +135,13 @@ def to_frame(
         gaps = column.null_count > 0 if nullable is None else field.name in nullable
         if field.name in floats:
             gaps, column = False, import_module("pyarrow.compute").fill_null(column, float("nan"))
-        values, kind = _to_pandas(column, gaps, f"{name}: column {field.name!r}")
+        what = f"{name}: column {field.name!r}"
+        try:
+            values, kind = _to_pandas(column, gaps, what)
+        except DataError:
+            raise
+        except ValueError as error:  # an unknown time zone, two categories that are equal
+            raise DataError(f"{what} ({field.type}) cannot be kept: {error}; convert it, or leave it out.") from error
         parts.append(values)
         if kind is not None:
             if field.name in repeated:

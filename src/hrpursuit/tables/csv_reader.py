@@ -57,8 +57,8 @@ class CSVTable:
             seen.add(field)
         self.style = Style(layout.delimiter, layout.decimal_point, layout.has_names)
         self.style.newline, self.style.bom = layout.newline, layout.has_bom
-        text_bytes, self.style.end = self._measured()
-        self.memory = 2 * text_bytes
+        self._n_text_bytes, self.style.end = self._measured()
+        self.memory = 2 * self._n_text_bytes
         self._has_text = False
         self._rows_before, self._zone = 0, None
         self.index = self._find_index(reading.index)
@@ -162,6 +162,8 @@ class CSVTable:
                     f"{faults[0].expected_columns}; {self._how_to_mend()}."
                 ) from error
             if "straddling object straddles" in str(error):
+                if self._n_text_bytes < TEXT_BYTES and self._n_quotes % 2 == 0:
+                    raise self._empty() from error  # names alone, without a line end
                 raise DataError(
                     f"{self.name} cannot be read: a cell has more than {TEXT_BYTES >> 20} MiB, or its quotes "
                     "do not end."
@@ -243,9 +245,9 @@ class CSVTable:
             except ValueError:  # summer and winter time
                 labels = pandas.DatetimeIndex(pandas.to_datetime(strings, format="ISO8601", utc=True))
         except ValueError as error:
-            raise self._fault(texts, self.index, "an ISO 8601 time stamp", time_pattern) from error
+            raise self._no_time(texts, strings) from error
         if labels.hasnans:
-            raise self._fault(texts, self.index, "an ISO 8601 time stamp", time_pattern)
+            raise self._no_time(texts, strings)
         coarse = labels.as_unit("us")  # the same in every piece, if it can be
         labels = coarse if np.all(coarse == labels) else labels.as_unit("ns")
         if self._rows_before == 0:
@@ -372,6 +374,13 @@ class CSVTable:
         except ValueError:
             return False
         return "_" not in text and not text.startswith("+")
+
+    def _no_time(self, texts: Any, strings: Any) -> DataError:
+        """The first cell that is no time stamp, or names a day or an hour that no calendar has."""
+        times = self._pandas.to_datetime(strings, format="ISO8601", utc=True, errors="coerce")
+        bad = set(strings[times.isna()])
+        what = "an ISO 8601 time stamp"
+        return self._fault(texts, self.index, what, lambda text: time_pattern(text) and text not in bad)
 
     def _fault(self, texts: Any, name: str | None, what: str, is_good: Any) -> DataError:
         gaps = () if name == self.index else GAPS
