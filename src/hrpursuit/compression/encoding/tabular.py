@@ -125,7 +125,7 @@ def _try_centres(
     if settings not in [one[0] for one in alike]:
         alike.append((settings, trial.costs(settings, whole)))
     sent = 256 * _CONSTANT_BITS * trial.share
-    return min(alike, key=lambda one: _weighed(*one, trial).sum() + sent * _n_constants(one[0]))
+    return min(alike, key=lambda one: _weighed(one[0], one[1], trial).sum() + sent * _n_constants(one[0]))
 
 
 def _try_features(

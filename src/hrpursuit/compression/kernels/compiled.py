@@ -19,7 +19,7 @@ IS_PLAIN = bool(getattr(config, "DISABLE_JIT"))  # noqa: B009 - numba sets it wh
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False, "no_rewrites": True}
 compiled = kernel(**_OPTIONS)
 #: For what is called for every bit: models are many arrays, and handing them over takes longer than such a function.
-inlined = njit(forceinline=True, no_cpython_wrapper=True, no_cfunc_wrapper=True, **_OPTIONS)
+inlined: Any = njit(**_OPTIONS | {"forceinline": True, "no_cpython_wrapper": True, "no_cfunc_wrapper": True})
 
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 #: To this many bytes arrays are aligned that are read in whole lines of a cache.
