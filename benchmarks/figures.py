@@ -475,6 +475,46 @@ def lines_kept() -> str:
     )
 
 
+# Compression
+
+
+@figure
+def codec_sizes() -> str:
+    """Ours over the best of the others, over all seeds of a table that is made."""
+    found: dict[tuple[str, str], Rows] = {}
+    for row in rows("compression_sizes", "bytes"):
+        found.setdefault((row["table"].split(", ")[0], row["target"]), []).append(row)
+    return table(
+        ["table", "target", "our bytes", "best other codec", "its bytes", "ours / best other"],
+        (
+            [
+                f"`{name}`",
+                target,
+                span(row["ours"] for row in seeds),
+                " or ".join(dict.fromkeys(row["name"] for row in seeds)),
+                span(row["best other"] for row in seeds),
+                span((row["ours/best"] for row in seeds), 3),
+            ]
+            for (name, target), seeds in found.items()
+        ),
+    )
+
+
+@figure
+def codec_speeds() -> str:
+    """MB of doubles per second, both ways, by effort."""
+    found: dict[str, dict[str, str]] = {}
+    for title in ("MB of doubles per second", "network"):
+        for row in rows("compression_speed", title):
+            speeds = f"{number(row['compress'])} and {number(row['decompress'])}"
+            found.setdefault(row["table"], {})[row["effort"]] = speeds
+    efforts = ("fast", "default", "best")
+    return table(
+        ["table, target", *(f'`effort="{effort}"`' for effort in efforts)],
+        ([name, *(speeds[effort] for effort in efforts)] for name, speeds in found.items()),
+    )
+
+
 # The README's ten
 
 
