@@ -266,7 +266,7 @@ def test_a_journal_of_sparse_codes_has_the_dictionary(tmp_path):
     """Keyframes that only name it could not be decoded after a kill."""
     path = tmp_path / "journal"
     rng = np.random.default_rng(3)
-    encoder = LiveEncoder("abc", n_nonzero_coefs=1, keyframe_every=20)
+    encoder = LiveEncoder(list("abc"), n_nonzero_coefs=1, keyframe_every=20)
     controller = Controller(ControllerSettings("hrp/plant", journal=path), NOWHERE)
 
     def message(number):
@@ -290,7 +290,7 @@ def test_a_journal_of_sparse_codes_has_the_dictionary(tmp_path):
 
 def test_a_receiver_without_the_dictionary_says_so_and_asks_for_it():
     rng = np.random.default_rng(3)
-    encoder = LiveEncoder("abc", n_nonzero_coefs=1, keyframe_every=20)
+    encoder = LiveEncoder(list("abc"), n_nonzero_coefs=1, keyframe_every=20)
     messages = [encoder.encode(np.round(50 * rng.random(3)), number * SECOND) for number in range(150)]
     late = Controller(ControllerSettings("hrp/plant"), NOWHERE)
 

@@ -240,14 +240,17 @@ def test_impossible_times_and_names_in_messages_that_are_otherwise_right(monkeyp
     """They reached the archive, which then could not be written any more."""
     monkeypatch.setattr(encoder_module, "MOST_TIME", 1 << 65)
     for first in (2**62 - 1, -(2**62) + 1):
-        encoder, decoder = LiveEncoder("ab", lossless=True), LiveDecoder()
+        encoder, decoder = LiveEncoder(["a", "b"], lossless=True), LiveDecoder()
         assert decoder.decode(encoder.encode([1.0, 2.0], first))[0].time == first
         found = decoder.decode(encoder.encode([1.0, 2.0], 2 * first))
         assert found.reason == "damaged"
         assert "impossible time" in found.detail
-        assert LiveDecoder().decode(LiveEncoder("ab", lossless=True).encode([1.0, 2.0], 2 * first)).reason == "damaged"
+        assert (
+            LiveDecoder().decode(LiveEncoder(["a", "b"], lossless=True).encode([1.0, 2.0], 2 * first)).reason
+            == "damaged"
+        )
     monkeypatch.setattr(encoder_module, "check_names", tuple)
-    found = LiveDecoder().decode(LiveEncoder("aa", lossless=True).encode([1.0, 2.0], 0))
+    found = LiveDecoder().decode(LiveEncoder(["a", "a"], lossless=True).encode([1.0, 2.0], 0))
     assert found.reason == "damaged"
     assert "two of the same name" in found.detail
 
@@ -328,7 +331,7 @@ import numpy as np
 from hrpursuit.live import LiveEncoder
 table = np.frombuffer(bytes.fromhex(sys.argv[1])).reshape(-1, 4)
 for settings in ({"max_error": 1}, {"lossless": True}, {"max_error": 1e-7}):
-    encoder = LiveEncoder("abcd", **settings, keyframe_every=5, stream=9)
+    encoder = LiveEncoder(list("abcd"), **settings, keyframe_every=5, stream=9)
     for second, row in enumerate(table):
         print(encoder.encode(row, second * 10**9).hex())
 """

@@ -378,8 +378,7 @@ class CSVTable:
     def _no_time(self, texts: Any, strings: Any) -> DataError:
         """The first cell that is no time stamp, or names a day or an hour that no calendar has."""
         times = self._pandas.to_datetime(strings, format="ISO8601", utc=True, errors="coerce")
-        bad = set(strings[times.isna()])
-        what = "an ISO 8601 time stamp"
+        bad, what = set(strings[times.isna()]), "an ISO 8601 time stamp"
         return self._fault(texts, self.index, what, lambda text: time_pattern(text) and text not in bad)
 
     def _fault(self, texts: Any, name: str | None, what: str, is_good: Any) -> DataError:

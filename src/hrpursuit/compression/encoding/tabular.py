@@ -23,12 +23,11 @@ from hrpursuit.compression.chunks.tabular import (
     code_of_scale,
     encode_table,
     hand_over,
-    run_numbers,
 )
 from hrpursuit.compression.encoding.apart import cells_apart
 from hrpursuit.compression.encoding.columns import Column
 from hrpursuit.compression.encoding.table_columns import keeps
-from hrpursuit.compression.kernels.bits import new_coder
+from hrpursuit.compression.encoding.trials import TrialRows, widths_of
 from hrpursuit.compression.kernels.compiled import as_integers
 from hrpursuit.compression.kernels.table_state import CONSTANT, DRIFTING, LAST, LIMIT, PREDICTED, n_features_of
 
@@ -42,9 +41,6 @@ _FEW_CHANGES = 0.05  # different ones, relative to the rows, where changes come 
 _SELDOM = 0.01  # share of values like the one before
 #: Cells that a choice is tried on: a share of all, but not fewer or more than these.
 _TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 1 << 13), "best": (2 / 5, 1 << 14, 1 << 15)}
-#: One cell in so many is tried first; what is longer there by this factor is not tried on the others.
-_GLANCE, _HOPELESS = 8, 1.03
-_FEWEST_AT_A_GLANCE = 256  # rows
 _FEWEST_TRIED = 64  # rows
 #: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
 _NEIGHBOURS = {"default": (4,), "best": (3, 8)}
@@ -54,7 +50,6 @@ _CENTRES = {"default": (LAST, CONSTANT), "best": (LAST, DRIFTING, CONSTANT)}
 _PACES = {"fast": QUICK, "default": HASTY, "best": THOROUGH}
 #: Share of the size that more features must save, to be worth the time of the decoder.
 _WORTH_THE_TIME = {"default": 0.004, "best": 0.001}
-_LATE = 1 / 4  # of the rows of a trial that do not count
 _ALIKE = 0.02  # correlation of changes, below which neighbours are not tried
 _NOISE_SCALE = 20  # code of a mean change, from which on long filters may pay
 _NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that they are tried on: they take long to learn
@@ -98,7 +93,7 @@ def _choose(columns: list[Column], effort: str) -> tuple[TableSettings, np.ndarr
         return _centred_by_size(columns, settings, whole), whole
     share, fewest, most = _TRIAL_CELLS[effort]
     n_tried = int(min(max(share * whole.size, fewest), most)) // n
-    trial = _TrialRows(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort], slow=_CONSTANT_IS_SLOW[effort])
+    trial = TrialRows(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort], slow=_CONSTANT_IS_SLOW[effort])
     settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
@@ -109,7 +104,7 @@ def _choose(columns: list[Column], effort: str) -> tuple[TableSettings, np.ndarr
 
 
 def _try_centres(
-    settings: TableSettings, centres: tuple[int, ...], whole: np.ndarray, trial: "_TrialRows"
+    settings: TableSettings, centres: tuple[int, ...], whole: np.ndarray, trial: TrialRows
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the shortest of its centre and these, and the bits of each; one centre for all columns where that
     is shorter, since columns also learn from each other.
@@ -129,7 +124,7 @@ def _try_centres(
 
 
 def _try_features(
-    settings: TableSettings, whole: np.ndarray, coded: np.ndarray, trial: "_TrialRows", effort: str
+    settings: TableSettings, whole: np.ndarray, coded: np.ndarray, trial: TrialRows, effort: str
 ) -> TableSettings:
     """Neighbours, a season, more second differences and long filters, where these pay."""
     n = whole.shape[1]
@@ -170,7 +165,7 @@ def _with_filter(
     n, worth = whole.shape[1], _WORTH_THE_TIME[effort]
     alone = [replace(settings.columns[j], neighbours=()) for j in few]
     some = replace(settings, columns=tuple(alone), n_neighbours=0)
-    trial = _TrialRows(coded[:, few], _NOISE_ROWS, late=1 / 2)
+    trial = TrialRows(coded[:, few], _NOISE_ROWS, late=1 / 2)
     costs, best = trial.costs(some, whole[:, few]), 0
     for taps in _TAPS[effort]:
         if n * 16 * taps <= MOST_STATE:
@@ -201,53 +196,6 @@ def _settings_of(column: Column, way: int, numbers: np.ndarray, effort: str) -> 
     return ColumnSettings(grid, width, scale, recurs=recurs)
 
 
-class _TrialRows:
-    """Some of the rows, to try settings on by counting bits."""
-
-    def __init__(
-        self, coded: np.ndarray, n_rows: int, close: float = 0.0, late: float = _LATE, slow: float = 0.0
-    ) -> None:
-        self.n_rows = min(len(coded), n_rows)
-        start = (len(coded) - self.n_rows) // 3
-        self.rows = slice(start, start + self.n_rows)
-        self.coded = coded[self.rows]
-        #: Bits count from this row on, since regressions have to learn first; unless these are all rows.
-        self.late = 0 if self.n_rows == len(coded) else int(self.n_rows * late)
-        self.close = 0.0 if self.n_rows == len(coded) else close
-        self.slow = slow
-        self.share = (self.n_rows - self.late) / len(coded)  # of the rows whose bits count
-        few = self.n_rows // _GLANCE
-        self._glance = _TrialRows(coded, few) if few >= _FEWEST_AT_A_GLANCE else None
-        self._seen: tuple[TableSettings, np.ndarray, np.ndarray] | None = None  # at a glance
-
-    def costs(self, settings: TableSettings, whole: np.ndarray) -> np.ndarray:
-        """Bits of each column in 1/256."""
-        numbers = whole[self.rows] >> _widths(settings)
-        nothing = np.zeros(1, np.uint8)
-        return run_numbers(
-            new_coder(), nothing, False, settings, as_integers(numbers), as_integers(self.coded), self.late
-        )
-
-    def is_hopeless(
-        self, settings: TableSettings, tried: TableSettings, whole: np.ndarray, of: np.ndarray | None = None
-    ) -> bool:
-        """Whether on a few rows the sum of all columns, or each of these, is clearly longer than with the settings so
-        far.
-        """
-        if self._glance is None:
-            return False
-        if self._seen is None or self._seen[0] is not settings or self._seen[1] is not whole:
-            self._seen = settings, whole, self._glance.costs(settings, whole)
-        before, after = self._seen[2], self._glance.costs(tried, whole)
-        if of is None:
-            return bool(after.sum() > _HOPELESS * before.sum())
-        return bool(np.all(after[of] > _HOPELESS * before[of]))
-
-
-def _widths(settings: TableSettings) -> np.ndarray:
-    return np.array([column.width for column in settings.columns], dtype=np.int64)
-
-
 def _centred_by_size(columns: list[Column], settings: TableSettings, whole: np.ndarray) -> TableSettings:
     """For each column the centre with the smallest mean logarithm of differences: last value, line, commonest value."""
     chosen = []
@@ -267,7 +215,7 @@ def _centred_by_size(columns: list[Column], settings: TableSettings, whole: np.n
     return replace(settings, columns=tuple(chosen))
 
 
-def _centred(settings: TableSettings, centre: int, whole: np.ndarray, trial: _TrialRows) -> TableSettings:
+def _centred(settings: TableSettings, centre: int, whole: np.ndarray, trial: TrialRows) -> TableSettings:
     """All columns with this kind of centre; a drift is the median change, a constant the commonest number."""
     columns = []
     for j, column in enumerate(settings.columns):
@@ -286,13 +234,13 @@ def _n_constants(settings: TableSettings) -> int:
     return sum(column.centre in (DRIFTING, CONSTANT) for column in settings.columns)
 
 
-def _weighed(settings: TableSettings, costs: np.ndarray, trial: _TrialRows) -> np.ndarray:
+def _weighed(settings: TableSettings, costs: np.ndarray, trial: TrialRows) -> np.ndarray:
     """Bits of each column, more of them where its centre takes more time."""
     return costs * [1 + trial.slow * (column.centre == CONSTANT) for column in settings.columns]
 
 
 def _better(
-    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, trial: _TrialRows
+    settings: TableSettings, costs: np.ndarray, tried: TableSettings, tried_costs: np.ndarray, trial: TrialRows
 ) -> tuple[TableSettings, np.ndarray]:
     """For each column the settings that are shorter."""
     constants = [column.centre in (DRIFTING, CONSTANT) for column in tried.columns]
@@ -303,7 +251,7 @@ def _better(
 
 
 def _try_way(
-    columns: list[Column], way: int, settings: TableSettings, costs: np.ndarray, whole: np.ndarray, trial: _TrialRows,
+    columns: list[Column], way: int, settings: TableSettings, costs: np.ndarray, whole: np.ndarray, trial: TrialRows,
     effort: str,
 ) -> tuple[TableSettings, np.ndarray, np.ndarray]:  # fmt: skip
     """Another grid of each column that has one, such as a list of values, where it is shorter with what it takes."""
@@ -399,7 +347,7 @@ def _seasons(whole: np.ndarray, coded: np.ndarray) -> list[int]:
 
 
 def _numbers(columns: list[Column], settings: TableSettings, whole: np.ndarray) -> Numbers:
-    widths = _widths(settings)
+    widths = widths_of(settings)
     low = as_integers(whole & ((np.int64(1) << widths) - 1)) if widths.any() else as_integers(np.zeros((0, 0)))
     bits = np.zeros((0, 0))
     if any(column.grid.kind == FLOAT for column in settings.columns):
