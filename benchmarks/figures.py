@@ -515,6 +515,27 @@ def codec_speeds() -> str:
     )
 
 
+@figure
+def codec_bases() -> str:
+    """Files with a basis or a dictionary of their own over those with the adaptive basis, at the same relative RMSE."""
+    titles = {"October 2017": "october", "simulated": "simulated"}
+    found = {name: rows("compression_rmse", title) for name, title in titles.items()}
+    return table(
+        ["relative RMSE", *(row["RMSE"] for row in found["October 2017"])],
+        (
+            [f"{name}, {what}", *(number(row[head], 3) for row in found[name])]
+            for head, what in (("ours, hrp", '`basis="hrp"`'), ("ours, T0", "`n_nonzero_coefs`"))
+            for name in titles
+        ),
+    )
+
+
+@figure
+def damaged_files() -> str:
+    found = rows("damage", "damaged files")
+    return f"{number(sum(row['files'] for row in found))} cut and changed files"
+
+
 # The README's ten
 
 
