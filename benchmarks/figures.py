@@ -536,6 +536,118 @@ def damaged_files() -> str:
     return f"{number(sum(row['files'] for row in found))} cut and changed files"
 
 
+# Scale
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def scientific(value: float) -> str:
+    """Two digits and a power of ten: 7.9 · 10¹⁰."""
+    mantissa, exponent = f"{value:.1e}".split("e")
+    return f"{mantissa} · 10{str(int(exponent)).translate(_RAISED)}"
+
+
+def _power(value: float) -> str:
+    return f"10{str(round(math.log10(value))).translate(_RAISED)}"
+
+
+@figure
+def machine_of_passes() -> str:
+    return f"{record('cost_model')['machine']['description']}, {record('cost_model')['machine']['cores']} cores"
+
+
+@figure
+def constants_of_passes() -> str:
+    return table(
+        ["constant", "value"], ([row["constant"], scientific(row["value"])] for row in rows("cost_model", "the const"))
+    )
+
+
+@figure
+def model_of_passes() -> str:
+    found = rows("cost_model", "passes over")
+    places = list(dict.fromkeys(row["where"] for row in found))
+    of = {(row["features"], row["where"]): row for row in found}
+    return table(
+        ["N", "in memory, seconds", *(f"model / measured: {place}" for place in places)],
+        (
+            [
+                str(n),
+                number(of[n, "memory"]["seconds"]),
+                *(number(of[n, place]["model / measured"]) for place in places),
+            ]
+            for n in dict.fromkeys(row["features"] for row in found)
+        ),
+    )
+
+
+@figure
+def passes_on_paper() -> str:
+    found = rows("cost_model", "on paper: a pass")
+    lines = {
+        "cores": lambda row: number(row["cores"]),
+        "storage": lambda row: f"{row['TB']:,.0f} TB, ${row['$ a month']:,.0f} a month",
+        "chunks": lambda row: f"{row['chunks']:,.0f} of {number(1000 * row['chunk, GB'])} MB",
+        "reading everything": lambda row: f"{number(row['read, s'])} s",
+        "arithmetic": lambda row: f"{number(row['flops, s'])} s",
+        "scheduler": lambda row: f"{number(row['tasks, s'])} s",
+        "tree of sums": lambda row: f"{number(row['tree, s'])} s",
+        "all sums, share of the data": lambda row: scientific(row["sums / data"]),
+    }
+    heads = ["a pass over", *(f"{_power(row['readings'])} readings" for row in found)]
+    return table(heads, ([name, *map(cell, found)] for name, cell in lines.items()))
+
+
+@figure
+def fits_on_paper() -> str:
+    """Of chunks of 1 GB."""
+
+    def cell(row: dict[str, Any], kind: str) -> str:
+        taken, dollars = row[f"{kind}, s"], row[f"{kind}, $"]
+        time = f"{number(taken / 3600)} hours" if taken > 3600 else f"{number(taken)} s"
+        return f"{time}, ${number(dollars)}"
+
+    found = [row for row in rows("cost_model", "on paper: fits") if row["chunk, GB"] == 1]
+    return table(
+        ["a fit of", *(f"{_power(row['readings'])} readings" for row in found)],
+        [
+            ["data stays in memory", *(row["in memory"] for row in found)],
+            *(
+                [name, *(cell(row, kind) for row in found)]
+                for name, kind in (
+                    ("exactly sparse data, certified", "certified"),
+                    ("noisy data", "noisy"),
+                    ("dense data", "dense"),
+                )
+            ),
+        ],
+    )
+
+
+@figure
+def errors_by_rows() -> str:
+    found = [row for row in rows("cost_model", "fits from a .npy") if "noise" in row["data"]]
+    parts = [f"{scientific(row['error'])} for {number(row['rows'])} rows" for row in found]
+    return f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
+@figure
+def times_by_place() -> str:
+    """Of a noisy fit, relative to that of rows in memory."""
+    kinds = {
+        ".npy": "reads; a sample is read row by row, without a pass",
+        ".h5": "reads whole chunks, some 16 MB at a time: a chunk should be many rows and all columns",
+        ".parquet": "decodes the columns that are used, in batches; row groups of up to a million rows suit best",
+        ".zarr": "reads and decompresses whole chunks, as HDF5",
+        ".csv": "parses text, each time anew, and knows the number of rows only at the end",
+    }
+    times = {row["where"]: row["time, memory = 1"] for row in rows("places", "noisy, orthogonal")}
+    return table(
+        ["kind", "time", "what a pass does"],
+        ([f"`{kind}`", number(times[kind]), what] for kind, what in kinds.items()),
+    )
+
+
 # The README's ten
 
 
