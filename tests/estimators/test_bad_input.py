@@ -44,6 +44,7 @@ def test_data_that_cannot_be_used(data, message):
     [
         ({"n_nonzero_coefs": 0}, "'n_nonzero_coefs' parameter.*Got 0"),
         ({"n_nonzero_coefs": 7}, "from 1 to 6.*got 7"),
+        ({"n_nonzero_coefs": True}, "from 1 to 6.*got True"),
         ({"n_nonzero_coefs": 2.5}, "n_nonzero_coefs.*2.5"),
         ({"scheme": "fast"}, "scheme.*'exact'.*'fast'"),
         ({"dictionary": "overcomplete"}, "dictionary.*'complete'.*'overcomplete'"),

@@ -262,6 +262,7 @@ class TestFirstRows:
             ({"window": 0}, "window"),
             ({"window": 5}, "window must be at least 6, the number of features; got 5"),
             ({"n_nonzero_coefs": 7}, "from 1 to 6.*got 7"),
+            ({"n_nonzero_coefs": True}, "from 1 to 6.*got True"),
             ({"dictionary": "square"}, "dictionary"),
         ],
     )

@@ -75,7 +75,7 @@ def check_observed(X: Array, dictionary: str, names: Sequence[str] | np.ndarray 
 
 
 def check_n_nonzero(n_nonzero: int | None, n_features: int) -> None:
-    if n_nonzero is not None and n_nonzero > n_features:
+    if n_nonzero is not None and (isinstance(n_nonzero, bool) or n_nonzero > n_features):
         raise ValueError(f"n_nonzero_coefs must be from 1 to {n_features}, the number of features; got {n_nonzero}.")
 
 

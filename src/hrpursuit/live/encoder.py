@@ -42,7 +42,8 @@ class LiveEncoder:
         True: keep every bit of every reading. Names of columns: keep every bit of these, whatever `max_error` is.
     n_nonzero_coefs : int, default=None
         T0, the number of codes per slot, in a dictionary that `MiniBatchHRP` learns from the slots sent so far; for up
-        to 256 columns. Errors then have no bound. Until the dictionary is learned, slots are lossless.
+        to 256 columns. With fewer than T0 columns there are as many codes as columns. Errors then have no bound. Until
+        the dictionary is learned, slots are lossless.
     keyframe_every : int, default=250
         Maximum number of slots from one keyframe to the next; fewer if these would have more than 2^22 readings.
     slots_per_message : int, default=1
