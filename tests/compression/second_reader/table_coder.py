@@ -225,9 +225,10 @@ class TableCoder:
         """The bucket in which magnitudes are expected to end; 0 where they are small."""
         column, kind = self.columns[k], self.centres[k]
         if kind == CONSTANT:
-            return 0
-        e = {PREDICTED: self.n_predictions, LAST: 0, DRIFTING: 1}[kind]
-        mean = (3 * (179 * column.slow[e] + 77 * column.fast[e])) >> 22
+            mean = abs(column.value - self.constants[k])
+        else:
+            e = {PREDICTED: self.n_predictions, LAST: 0, DRIFTING: 1}[kind]
+            mean = (3 * (179 * column.slow[e] + 77 * column.fast[e])) >> 22
         bucket = next((b for b in range(N_BUCKETS) if END[b] > mean), N_BUCKETS - 1)
         return bucket if bucket >= (4 if self.hasty else 7) else 0
 

@@ -56,8 +56,8 @@ _NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that they are tried on: they take long 
 _CHANGE_BITS = 2  # that a column with settings of its own has to save
 _CONSTANT_BITS = 16  # of a drift or a constant
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
-#: Share that a constant centre has to save: from it a value is coded in more bits, in up to 1.6 times the time.
-_CONSTANT_IS_SLOW = {"default": 0.03, "best": 0.0}
+#: Share that a constant centre has to save: from it a value is coded in more bits, in more time.
+_CONSTANT_IS_SLOW = {"default": 0.01, "best": 0.0}
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
 

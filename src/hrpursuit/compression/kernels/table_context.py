@@ -9,6 +9,7 @@ from hrpursuit.compression.kernels.table_state import (
     AT,
     BUCKET_END,
     CENTRE,
+    CENTRE_CONSTANT,
     CHANGE,
     CONSTANT,
     DRIFT,
@@ -81,12 +82,13 @@ def _level_class(level):
 
 @compiled
 def expected_bucket(column, errors, hasty):
-    """The bucket that is expected to end at the mean magnitude; 0 where levels are small."""
+    """The bucket of the mean magnitude, of the last one where the centre is a constant; 0 where levels are small."""
     centre, bucket = column[CENTRE], 0
     if centre == CONSTANT:
-        return 0
-    judged = errors.shape[1] - 1 if centre == PREDICTED else (1 if centre == DRIFTING else 0)
-    mean = (errors[0, at(judged)] * 179 + errors[1, at(judged)] * 77) * 3 >> 22
+        mean = abs(column[VALUE] - column[CENTRE_CONSTANT])
+    else:
+        judged = errors.shape[1] - 1 if centre == PREDICTED else (1 if centre == DRIFTING else 0)
+        mean = (errors[0, at(judged)] * 179 + errors[1, at(judged)] * 77) * 3 >> 22
     while bucket < N_BUCKETS - 1 and BUCKET_END[bucket] <= mean:
         bucket += 1
     return bucket if bucket >= (_FAR_IN_HASTE if hasty else _FAR) else 0
