@@ -516,6 +516,14 @@ def codec_speeds() -> str:
 
 
 @figure
+def codec_times() -> str:
+    """Microseconds per reading with default effort, both ways; a reading is a double of 8 bytes."""
+    found = [row for row in rows("compression_speed", "MB of doubles per second") if row["effort"] == "default"]
+    ways = {"compress": "to compress", "decompress": "to decompress"}
+    return " and ".join(f"{span(8 / row[way] for row in found)} µs {what}" for way, what in ways.items())
+
+
+@figure
 def codec_bases() -> str:
     """Files with a basis or a dictionary of their own over those with the adaptive basis, at the same relative RMSE."""
     titles = {"October 2017": "october", "simulated": "simulated"}
