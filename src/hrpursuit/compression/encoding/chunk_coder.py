@@ -26,7 +26,8 @@ EFFORTS = ("fast", "default", "best")
 _ROWS_TO_CHOOSE_BY = 3000
 _FEWEST_OF_NETWORK = 4  # columns
 _CELLS_TO_COMPARE = 1 << 15  # up to which coding without loss takes no time
-_CELLS_TO_TRY = 1 << 15  # up to which other ways to code are tried on all rows
+_CELLS_TO_SETTLE = 1 << 15  # by which it is found out whether columns are those of a network
+_CELLS_TO_TRY = 1 << 17  # up to which other ways to code are tried on all rows
 
 
 class ChunkCoder:
@@ -133,8 +134,10 @@ class ChunkCoder:
                 return self._as_table(columns, bounds)
             self._is_network = self._may_be_network(columns)
             if self._is_network:
-                n_few = max(_ROWS_TO_CHOOSE_BY, _CELLS_TO_TRY // len(columns))
+                n_few = max(_ROWS_TO_CHOOSE_BY, _CELLS_TO_SETTLE // len(columns))
                 few = [column[:n_few] for column in columns]
+                self._is_network = self._has_network(few)
+            if self._is_network:
                 effort = self.effort if len(columns[0]) <= n_few else "default"
                 ways = [partial(self._as_table, few, bounds, effort), partial(self._as_network, few)]
                 table, network = in_order(lambda way: way(), ways, n_jobs)
@@ -153,6 +156,11 @@ class ChunkCoder:
         bounds = self.target.bounds(len(columns))
         alike = len(set(bounds.tolist())) == 1 and all(column.dtype.kind != "b" for column in columns)
         return alike and len(columns) >= _FEWEST_OF_NETWORK and self.effort != "fast"
+
+    def _has_network(self, columns: list[np.ndarray]) -> bool:
+        """Whether enough of the columns can be coded together, and need not be kept as they are."""
+        opened = OpenChunk(columns, self._groups, self.target, self._limits)
+        return sum(len(group.places) for group in opened.groups) >= _FEWEST_OF_NETWORK
 
     def _as_network(self, columns: list[np.ndarray]) -> bytes:
         if self.target.kind == "max_error" and self._choice is None:

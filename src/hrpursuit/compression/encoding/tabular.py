@@ -41,9 +41,9 @@ _FEW_CHANGES = 0.05  # different ones, relative to the rows, where changes come 
 _SELDOM = 0.01  # share of values like the one before
 #: Cells that a choice is tried on: a share of all, but not fewer or more than these.
 _TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 1 << 13), "best": (2 / 5, 1 << 14, 1 << 15)}
-_FEWEST_TRIED = 64  # rows
+_FEWEST_TRIED = {"default": 64, "best": 400}  # rows
 #: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
-_NEIGHBOURS = {"default": (4,), "best": (3, 8)}
+_NEIGHBOURS = {"default": (6,), "best": (3, 8)}
 _ORDERS = {"default": (), "best": (8,)}
 _TAPS = {"default": (2,), "best": (2, 16)}
 _CENTRES = {"default": (LAST, CONSTANT), "best": (LAST, DRIFTING, CONSTANT)}
@@ -93,7 +93,7 @@ def _choose(columns: list[Column], effort: str) -> tuple[TableSettings, np.ndarr
         return _centred_by_size(columns, settings, whole), whole
     share, fewest, most = _TRIAL_CELLS[effort]
     n_tried = int(min(max(share * whole.size, fewest), most)) // n
-    trial = TrialRows(coded, max(_FEWEST_TRIED, n_tried), _CLOSE[effort], slow=_CONSTANT_IS_SLOW[effort])
+    trial = TrialRows(coded, max(_FEWEST_TRIED[effort], n_tried), _CLOSE[effort], slow=_CONSTANT_IS_SLOW[effort])
     settings, costs = _try_centres(settings, _CENTRES[effort], whole, trial)
     for way in range(1, max(len(column.ways) for column in columns)):
         settings, costs, whole = _try_way(columns, way, settings, costs, whole, trial, effort)
