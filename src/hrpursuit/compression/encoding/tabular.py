@@ -33,11 +33,14 @@ from hrpursuit.compression.kernels.table_state import CONSTANT, DRIFTING, LAST, 
 
 _FEWEST_ROWS = 8  # for choices to be tried
 _SEASONS = (24, 7, 12, 48, 96, 144, 288, 1440)
+_SEASON_ROWS = 1 << 14  # that are looked at
 _LESS_IN_SEASON = 0.7  # mean change over a season, relative to that over its half, that calls for a trial
 #: Noise of more numbers than this is cut to its leading bits; less of it where values seldom repeat, since the low bits
 #: of a value that does would be known.
 _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
-_FEW_CHANGES = 0.05  # different ones, relative to the rows, where changes come again, low bits and all
+#: Different changes, relative to the rows, where changes come again, low bits and all; fewer of ranks in haste, as that
+#: takes a tenth of the time of a file.
+_FEW_CHANGES, _FEW_OF_RANKS = 0.05, {"fast": 0.01, "default": 0.01, "best": 0.05}
 _SELDOM = 0.01  # share of values like the one before
 #: Cells that a choice is tried on: a share of all, but not fewer or more than these.
 _TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 1 << 13), "best": (2 / 5, 1 << 14, 1 << 15)}
@@ -52,7 +55,7 @@ _PACES = {"fast": QUICK, "default": HASTY, "best": THOROUGH}
 _WORTH_THE_TIME = {"default": 0.004, "best": 0.001}
 _ALIKE = 0.02  # correlation of changes, below which neighbours are not tried
 _NOISE_SCALE = 20  # code of a mean change, from which on long filters may pay
-_NOISE_COLUMNS, _NOISE_ROWS = 2, 8192  # that they are tried on: they take long to learn
+_NOISE_COLUMNS, _NOISE_ROWS = 2, {"default": 1 << 12, "best": 1 << 13}  # that they are tried on: they learn slowly
 _CHANGE_BITS = 2  # that a column with settings of its own has to save
 _CONSTANT_BITS = 16  # of a drift or a constant
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
@@ -165,7 +168,7 @@ def _with_filter(
     n, worth = whole.shape[1], _WORTH_THE_TIME[effort]
     alone = [replace(settings.columns[j], neighbours=()) for j in few]
     some = replace(settings, columns=tuple(alone), n_neighbours=0)
-    trial = TrialRows(coded[:, few], _NOISE_ROWS, late=1 / 2)
+    trial = TrialRows(coded[:, few], _NOISE_ROWS[effort], late=1 / 2)
     costs, best = trial.costs(some, whole[:, few]), 0
     for taps in _TAPS[effort]:
         if n * 16 * taps <= MOST_STATE:
@@ -186,7 +189,8 @@ def _settings_of(column: Column, way: int, numbers: np.ndarray, effort: str) -> 
     repeats = float(np.mean(np.diff(inside) == 0)) if len(inside) > 1 else 1.0
     wide = _WIDE_NOISE[effort] if repeats < _SELDOM else _WIDE
     width = int(np.floor(np.log2(max(noise / wide, 1.0)))) if grid.kind not in (FLOAT, VALUES) else 0
-    recurs = len(np.unique(np.diff(inside))) < _FEW_CHANGES * len(inside)
+    few = _FEW_OF_RANKS[effort] if grid.kind == VALUES else _FEW_CHANGES
+    recurs = len(np.unique(np.diff(inside))) < few * len(inside)
     width = 0 if recurs else min(width, MOST_WIDTH)
     reach = max(-int(inside.min()), int(inside.max()))
     while (reach >> width) >= LIMIT // 2:
@@ -333,7 +337,7 @@ def _with_neighbours(settings: TableSettings, whole: np.ndarray, coded: np.ndarr
 def _seasons(whole: np.ndarray, coded: np.ndarray) -> list[int]:
     """The number of rows after which numbers repeat best, where they do."""
     found: dict[int, float] = {}
-    X = whole.astype(np.float64)
+    X, coded = whole[:_SEASON_ROWS].astype(np.float64), coded[:_SEASON_ROWS]
     spread = np.maximum(X.std(axis=0), 1e-300)
     for season in _SEASONS:
         if len(X) >= 4 * season:
