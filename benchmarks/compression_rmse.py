@@ -14,7 +14,7 @@ import pandas as pd
 from common import command_line, installed, october
 from results import Results
 
-from hrpursuit.compression import compress, decompress
+from hrpursuit.compression import compress, decompress, describe
 from hrpursuit.datasets import make_sensor_network
 from hrpursuit.metrics import masked_rmse
 from hrpursuit.rivals import RIVALS
@@ -105,6 +105,20 @@ def rows(results, X, errors, names, limited):
         yield [f"{100 * error:.1f}%", mine, more, *ratios, spent, reached]
 
 
+PARTS = {"relative_rmse": 0.05, "lossless": True, "n_nonzero_coefs": 5}
+
+
+def part_rows():
+    """Bytes of each part of the files of one table, towards three targets, and their relative RMSE."""
+    table = make_sensor_network(random_state=0, as_frame=True)
+    files = [compress(table, **{name: value}) for name, value in PARTS.items()]
+    parts = [describe(data).parts for data in files]
+    for name in dict.fromkeys(name for one in parts for name in one):
+        yield [name, *(one.get(name, 0) for one in parts)]
+    yield ["file", *map(len, files)]
+    yield ["relative RMSE", *(masked_rmse(table.to_numpy(), decompress(data).to_numpy()) for data in files)]
+
+
 def main():
     parser = command_line(__doc__)
     parser.add_argument("--data", choices=["october", "simulated"])
@@ -127,6 +141,8 @@ def main():
                 what = f"{name}: {X.shape[0]} hours x {X.shape[1]} sensors; bytes of ours, others as multiples of them"
                 heads = ["RMSE", "ours", "frame", *others, "seconds", "reached"]
                 results.figures(what, heads, rows(results, X, errors, names, name == "october"))
+        heads = ["part", *(f"{name}={value}" for name, value in PARTS.items())]
+        results.figures("bytes of the parts of files of the simulated month", heads, part_rows())
 
 
 if __name__ == "__main__":

@@ -197,18 +197,6 @@ def gaps_by_codes() -> str:
 GAP_TABLES = ("orthogonal, in sample", "free atoms, in sample")
 
 
-@figure
-def live_bytes() -> str:
-    found = rows("live", "bytes of a month, one message per slot")
-    return table(
-        ["month", "target", "coding", "bytes", "bytes per slot", "relative to ours"],
-        ([row["month"], row["kind"], row["codec"], *(number(row[key]) for key in LIVE_COLUMNS)] for row in found),
-    )
-
-
-LIVE_COLUMNS = ("bytes", "per slot", "relative to LiveEncoder")
-
-
 # Images
 
 
@@ -550,9 +538,99 @@ def codec_bases() -> str:
 
 
 @figure
+def codec_parts() -> str:
+    """Bytes of each part of files of the simulated month; parts that none has are left out."""
+    found = rows("compression_rmse", "bytes of the parts")
+    targets = [head for head in found[0] if head != "part"]
+    cells = []
+    for row in found:
+        values = [row[target] for target in targets]
+        if row["part"] == "relative RMSE":
+            cells.append([row["part"], *(f"{100 * value:.3g}%" for value in values)])
+        elif any(values):
+            name = "**file**" if row["part"] == "file" else row["part"]
+            cells.append([name, *(f"{value:,.0f}" for value in values)])
+    return table(["part", *(f"`{target}`" for target in targets)], cells)
+
+
+@figure
 def damaged_files() -> str:
     found = rows("damage", "damaged files")
     return f"{number(sum(row['files'] for row in found))} cut and changed files"
+
+
+# Live
+
+
+def _of_months(title: str, cell: Callable[[dict[str, Any]], str], name: str) -> str:
+    """A table with a row for each name and a column for each month and kind."""
+    found: dict[str, dict[str, str]] = {}
+    for row in rows("live", title):
+        what = row["kind"] if row["kind"] == "lossless" else f"`{row['kind']}`"
+        found.setdefault(row[name].split(",")[0] if row[name].startswith("LiveEncoder") else row[name], {})[
+            f"{row['month']}, {what}"
+        ] = cell(row)
+    heads = list(next(iter(found.values())))
+    return table(["", *heads], ([line, *(cells[head] for head in heads)] for line, cells in found.items()))
+
+
+@figure
+def live_bytes() -> str:
+    """Bytes of a month, and per slot in brackets."""
+    title = "bytes of a month"
+    text = _of_months(title, lambda row: f"{number(row['bytes'])} ({number(row['per slot'], 3)})", "codec")
+    return text.replace("| file (one compress) |", "| file |").replace("| LiveEncoder |", "| `LiveEncoder` |")
+
+
+@figure
+def live_recorded() -> str:
+    found = rows("live", "recorded in a file")
+    return table(
+        ["", "messages", "file"],
+        (
+            [
+                f"{row['month']}, {row['kind'] if row['kind'] == 'lossless' else '`' + row['kind'] + '`'}",
+                number(row["bytes of messages"]),
+                number(row["bytes of the file"]),
+            ]
+            for row in found
+        ),
+    )
+
+
+@figure
+def live_t0() -> str:
+    heads = ["bytes, first turn", "second turn", "per slot there", "relative RMSE there"]
+    n_slots = 744
+    return table(
+        ["", *heads, "second turn, dictionary in each keyframe"],
+        (
+            [
+                f"{row['month']}, {row['T0']}",
+                number(row["bytes, first turn"]),
+                number(row["second turn"]),
+                number(row["second turn"] / n_slots),
+                f"{100 * row['relative RMSE there']:.1f}%",
+                number(row["second turn if each of them carried the dictionary"]),
+            ]
+            for row in rows("live", "T0 coding live")
+        ),
+    )
+
+
+@figure
+def live_delays() -> str:
+    return table(
+        ["sensors", "pause", "CPU time: median", "99%", "elapsed time: median", "99%"],
+        (
+            [
+                number(row["sensors"]),
+                f"{row['pause, ms']:g} ms" if row["pause, ms"] else "none",
+                *(f"{number(row[head])} ms" for head in ("processor: median", "99% 2", "median", "99%")),
+            ]
+            for row in rows("live", "delay of encoder")
+        ),
+    )
 
 
 # Scale
