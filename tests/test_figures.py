@@ -76,8 +76,8 @@ def measured(text):
     return re.findall(rf"\d[\d.,]*\s?{UNITS}", text)
 
 
-#: Numbers with a unit in the prose of a page that are settings, limits, or facts of a set of data; all others come from a
-#: benchmark. The formats and the rerun of the paper are not looked at: they are full of such numbers.
+#: Numbers with a unit in the prose of a page that are settings, limits, or facts of a set of data; all others come from
+#: benchmarks. The formats and the rerun of the paper are not looked at: they are full of such numbers.
 SETTINGS = {
     "explanation/certificate.md": ["7%"],
     "explanation/denoiser.md": ["1%", "99%", "1.5 times", "90%", "1.5 times", "262,144 times"],
