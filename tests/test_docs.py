@@ -22,6 +22,7 @@ def code(page, language):
     return re.findall(rf"^```{language}\n(.*?)^```", (DOCS / page).read_text(), flags=re.DOTALL | re.MULTILINE)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("page", [page for page in PAGES if code(page, "python") and page not in OWN_TEST])
 def test_code_runs_and_prints_what_stands_below_it(page, run_page):
     run_page(page)

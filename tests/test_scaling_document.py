@@ -44,6 +44,7 @@ def test_files(files, run_page):
     assert dictionary_error(names["model"].components_, W) < 1e-12
 
 
+@pytest.mark.long
 def test_cluster_and_a_part_of_the_data(files, run_page):
     with LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=":0") as cluster:
         address = cluster.scheduler_address

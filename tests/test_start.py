@@ -215,7 +215,9 @@ NOTICE = "hrpursuit: compiling the kernels of a fit for this machine, once; this
 class TestNotice:
     """That something is compiled is said when it is, and not when compiled code is read."""
 
-    @pytest.mark.parametrize("use", FIRST_USES)
+    @pytest.mark.parametrize(
+        "use", [use if use == "fit" else pytest.param(use, marks=pytest.mark.long) for use in FIRST_USES]
+    )
     def test_in_the_first_process_only(self, tmp_path, use):
         first, second = (python(SPARSE + FIRST_USES[use], NUMBA_CACHE_DIR=str(tmp_path)) for _ in range(2))
         assert first.stderr == NOTICE

@@ -4,8 +4,10 @@ import importlib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 
+@pytest.mark.long
 def test_changed_files_give_errors_or_whole_chunks(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
     damage, results = importlib.import_module("damage"), importlib.import_module("results")

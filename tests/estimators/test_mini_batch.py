@@ -372,6 +372,7 @@ class TestStationaryStream:
             assert dictionary_error(online.components_, batch.components_) < 1e-9
             assert online.n_changes_ == 0
 
+    @pytest.mark.long
     @pytest.mark.parametrize(("dictionary", "room"), [("orthogonal", 1.6), ("complete", 1.8)])
     def test_noisy(self, dictionary, room):
         """Without forgetting nearly as near to the truth as the batch fit; with it, as near as its memory allows."""
@@ -395,6 +396,7 @@ class TestStationaryStream:
             online = MiniBatchHRP(dictionary=dictionary, forgetting=forgetting, random_state=0)
             assert sparse(feed(online, X, size=500)) < 1.03 * batch
 
+    @pytest.mark.long
     def test_fixed_sparsity(self, rng):
         to_plain = []
         for _ in range(5):
@@ -547,6 +549,7 @@ def test_no_certificate_where_codes_are_cut(dictionary):
         assert not model.certificate_ or model.certify(X)
 
 
+@pytest.mark.long
 def test_codes_that_depend_on_each_other():
     """Readings of sensors rise and fall together. A start by likelihood, which takes codes for independent, doubled the
     error of the readings of a city.

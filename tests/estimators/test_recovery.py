@@ -98,7 +98,10 @@ class TestExactRecovery:
 
 
 class TestOtherData:
-    @pytest.mark.parametrize(("n_samples", "snr_db"), [(300, 20), (3000, 10), (3000, 30)])
+    @pytest.mark.parametrize(
+        ("n_samples", "snr_db"),
+        [(300, 20), *(pytest.param(3000, snr_db, marks=pytest.mark.long) for snr_db in (10, 30))],
+    )
     @pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # of the paper's scheme
     def test_noise_is_recognised_and_handled_better_than_by_the_paper(self, n_samples, snr_db):
         errors = {"exact": [], "paper": []}

@@ -181,6 +181,7 @@ class TestCache:
         assert not list(tmp_path.rglob("*.json"))
 
 
+@pytest.mark.long
 def test_a_killed_run_is_resumed_and_leaves_no_process(trials, tmp_path):
     script = tmp_path / "script.py"
     script.write_text(

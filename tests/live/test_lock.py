@@ -93,6 +93,7 @@ def test_a_lock_that_nobody_releases_ends_with_its_owner(tmp_path):
     WriterLock(tmp_path / "file").release()
 
 
+@pytest.mark.long
 def test_two_roles_on_one_archive(role, port, tmp_path):
     """Also a gateway and a controller; a port that nobody listens on is enough."""
     broker, archive = ("--broker", f"mqtt://127.0.0.1:{port}"), ("--archive", tmp_path / "readings.hrp")

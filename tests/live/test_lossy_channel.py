@@ -5,6 +5,7 @@ import random
 
 import aiomqtt
 import numpy as np
+import pytest
 
 
 async def proxy(port, n_dropped, share=0.08, seed=3):
@@ -33,6 +34,7 @@ async def proxy(port, n_dropped, share=0.08, seed=3):
                 await client.publish("hrp/remote", payload, qos=1)
 
 
+@pytest.mark.long
 def test_no_wrong_value_through_a_lossy_channel(mosquitto, network, within):
     rng = np.random.default_rng(8)
     sensors = [f"s{k}" for k in range(6)]

@@ -61,6 +61,7 @@ def test_a_slot_rate_that_cannot_be_kept_is_told_with_figures(mosquitto, network
             line = next(line for line in said(net.gateway) if "cannot be kept" in line)
             assert "slots of 0.002 s wait. It takes 3" in line
             assert "give a longer --slot" in line
+            await within(lambda: net.slots, "a slot")
             return net
 
     asyncio.run(scenario()).check(0)

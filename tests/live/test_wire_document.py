@@ -2,7 +2,6 @@
 stream.
 """
 
-import json
 import re
 from pathlib import Path
 
@@ -40,20 +39,6 @@ def test_the_bytes_of_the_example_are_those_of_its_table():
             assert found == at or "…" in row
             at = found + len(part) + 1
     assert at == len(keyframe) + 1
-
-
-def test_the_figures_are_those_of_the_benchmark():
-    figures = json.loads((ROOT / "benchmarks" / "results" / "live.json").read_text())["figures"]
-    sizes, sparse, recorded = (
-        next(table["rows"] for name, table in figures.items() if part in name) for part in ("bytes", "T0", "recorded")
-    )
-    for *_, n_bytes, per_slot, _ in sizes:
-        assert f"{n_bytes:,} ({per_slot:.3g})".replace("(18)", "(18.0)") in TEXT
-    for month, n_nonzero, first, second, _, always, error, *_ in sparse:
-        cells = f"{first:,} | {second:,} | {second / 744:.1f} | {100 * error:.1f}% | {always:,}"
-        assert f"| {month}, {n_nonzero} | {cells} |" in TEXT
-    for month, kind, n_bytes, size, _ in recorded:
-        assert f"| {month}, {kind.replace('max_error=1', '`max_error=1`')} | {n_bytes:,} | {size:,} |" in TEXT
 
 
 @pytest.mark.parametrize("settings", [{"max_error": 1}, {"lossless": True}, {"max_error": 0.3, "slots_per_message": 4}])

@@ -204,6 +204,7 @@ def check_samples(X, rows):
     assert_array_equal(np.concatenate([block.copy() for block in rows.blocks()]), X)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", TASKS)
 @pytest.mark.parametrize("place", [dask_array, dask_frame], ids=lambda place: place.__name__)
 def test_nor_on_the_processes_of_a_cluster(task, place, in_memory, tmp_path, client):
