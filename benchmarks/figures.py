@@ -470,7 +470,7 @@ def lines_kept() -> str:
 def codec_sizes() -> str:
     """Ours over the best of the others, over all seeds of a table that is made."""
     found: dict[tuple[str, str], Rows] = {}
-    for row in rows("compression_sizes", "bytes"):
+    for row in rows("compression_sizes", "bytes; every codec"):
         found.setdefault((row["table"].split(", ")[0], row["target"]), []).append(row)
     return table(
         ["table", "target", "our bytes", "best other codec", "its bytes", "ours / best other"],

@@ -70,6 +70,7 @@ def test_what_users_read_imports_public_modules_only(path):
                 assert package != "hrpursuit" or module in PUBLIC, name
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
 def test_example_runs_and_draws_one_picture(path, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -105,15 +105,16 @@ def recover_atom(
     """Recover one atom of an orthogonal dictionary from random starts on the unit sphere.
 
     Both stages of HRP run on the sphere from all starts at once. Of the unit vectors that they reach, the one whose
-    codes have the lowest mean magnitude is returned, after an exact polish if its codes have exact zeros.
+    codes have the lowest mean magnitude is returned; if its codes have exact zeros, it is polished to machine
+    precision.
 
     Parameters
     ----------
     X : array-like of shape (n_samples, n_features)
         Samples, one per row, without gaps.
     n_init : int, default=20
-        Number of random starts. At least half of all starts lie in a good subset (Section IV of the paper), so that a
-        few are enough.
+        Number of random starts. A few are enough, since at least half of all starts lie in a good subset, from which an
+        atom is reached (Section IV of the paper).
     random_state : int, RandomState instance or None, default=None
         Determines the starts.
 

@@ -52,10 +52,10 @@ class HRP(LikelihoodMixin):
         X has gaps, both use the observed entries only.
     scheme : {"exact", "paper"}, default="exact"
         "exact": stochastic subgradient search on a working sample (10 to 20 samples per feature, drawn at random),
-        exact polish and certificate. Noisy and dense data
-        is finished by maximum likelihood over all samples, data with dependent codes (images) by minimisation of the l1
-        norm; `stages_` says which. "paper": Algorithm 1 of Xue, Lau and Cai (2021) step for step, that is Stage One,
-        then Stage Two with step sizes 0.1 * 0.8^t in the unit of the data.
+        exact polish and certificate. Noisy and dense data is then fitted by maximum likelihood over all samples, data
+        with dependent codes (images) by minimisation of the l1 norm; `stages_` says which. "paper": Algorithm 1 of Xue,
+        Lau and Cai (2021) step for step, that is Stage One, then Stage Two with step sizes 0.1 * 0.8^t in the unit of
+        the data.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
         Whether the atoms are orthonormal, or any linearly independent unit vectors. With `n_nonzero_coefs` and
         `scheme="exact"`, "complete" means free atoms: neither they nor the features of X need to be linearly
@@ -131,7 +131,7 @@ class HRP(LikelihoodMixin):
     --------
     MiniBatchHRP : Learns from a stream of samples.
     recover_atom : Recovers a single atom.
-    sparse_code : Codes in a given dictionary.
+    sparse_code : Computes codes in a given dictionary.
 
     Notes
     -----

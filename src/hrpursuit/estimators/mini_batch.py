@@ -33,82 +33,81 @@ _WINDOWS_REMEMBERED = 5
 class MiniBatchHRP(LikelihoodMixin):
     """Sparse coding with a square dictionary that is learned from a stream of samples, and follows it.
 
-    Finds unit atoms, one per row of `components_`, such that the codes of the samples are as sparse as possible:
-    X = codes @ components_ + intercept_. Samples come in batches of any size to `partial_fit`; when the dictionary
-    changes, slowly or suddenly, the estimate follows. The result does not depend on how the stream is cut into batches:
-    samples are collected, and the estimate moves on when `n_features`, then 2, 4, 8 times as many have come, then every
-    `max(10 * n_features, 200)` samples.
+    Finds unit atoms, one per row of `components_`, such that the codes of the samples are as sparse as possible: X =
+    codes @ components_ + intercept_. Samples come in batches of any size to `partial_fit`; when the dictionary changes,
+    slowly or suddenly, the estimate follows. The result does not depend on how the stream is cut into batches: samples
+    are collected, and the estimate is updated in steps, when `n_features`, then 2, 4 and 8 times as many samples have
+    come, and then every `max(10 * n_features, 200)` samples.
 
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Number of nonzero codes per sample (T0). None keeps all codes. With a number, `transform` keeps that many of the
-        largest, and the dictionary is fitted to such codes.
+        Number of nonzero codes per sample (T0). None keeps all codes. With a number, `transform` keeps this many of the
+        largest codes, and the dictionary is fitted to such codes.
     dictionary : {"orthogonal", "complete"}, default="orthogonal"
-        Orthonormal atoms, or any linearly independent ones.
+        Whether the atoms are orthonormal, or any linearly independent unit vectors.
     forgetting : float or None, default=None
-        Factor in (0, 1] by which the weight of a sample in the running sums shrinks with each sample that follows it;
-        1 never forgets. None means `1 - 1 / (5 * window)`: about five windows are remembered. The nearer to 1, the less
-        noise, and the further the estimate lags behind a dictionary that drifts.
+        Factor in (0, 1] by which the weight of a sample in the running sums shrinks with each sample that follows it; 1
+        never forgets. None means `1 - 1 / (5 * window)`: about five windows are remembered. A larger factor lowers the
+        influence of noise, but the estimate lags further behind a dictionary that drifts.
     window : int or None, default=None
-        Most recent samples that are kept for the search and the polish, at least `n_features`. None means
+        Number of most recent samples that are kept for the search and the polish, at least `n_features`. None means
         `max(20 * n_features, 400)`.
     fit_intercept : bool, default=False
         Whether to learn an offset of the samples, `intercept_`. If the samples are exactly sparse, the offset is exact:
         it is found from differences of samples, which do not contain it. Otherwise it is the mean of the samples that
-        are remembered. An offset that jumps counts as a change of the dictionary.
+        are remembered. A sudden change of the offset counts as a change of the dictionary.
     random_state : int, RandomState instance or None, default=None
-        Draws the start and the batches of the search, once, at the first samples.
+        Determines the start and the batches of the search. It is used once, at the first samples.
 
     Attributes
     ----------
     components_ : array of shape (n_features, n_features)
         The atoms, one per row, of unit norm, once `n_features` samples have been seen. The first time a search ends
-        they are ordered as those of :class:`HRP`, on the window. From then on they keep their places and signs, also
-        when a new dictionary is found: each new atom takes the place of an old one, the most similar as far as
-        possible.
+        they are ordered as those of :class:`HRP`, on the window. From then on they keep their places and signs. If a
+        new dictionary is found, each new atom takes the place of an old one, if possible the most similar one.
     encoder_ : array of shape (n_features, n_features)
         Codes before any threshold are `(X - intercept_) @ encoder_`.
     intercept_ : array of shape (n_features,)
         Offset of the samples; zeros unless `fit_intercept=True`.
     n_samples_seen_ : int
-        Samples given so far.
+        Number of samples given so far.
     n_steps_ : int
-        Times that the estimate has moved on. The samples since the last time wait for the next.
+        Number of updates of the estimate. The samples since the last update wait for the next.
     n_changes_ : int
-        Number of times that dictionary and offset did not fit the samples any more, so that new ones were looked for.
+        Number of times that dictionary and offset no longer fitted the samples, so that new ones were searched for.
     drift_ : float
         How much less sparse the codes of the latest samples are than they were: with the mean over samples of
         `norm(codes, 1) / norm(codes, 2)`, the relative excess of the latest steps over the steps since the dictionary
         was last learned, smoothed so that each step of `max(10 * n_features, 200)` samples counts for a half. Codes are
-        those of the dictionary before the step. It is about 0, within a few percent, while the dictionary fits or is
-        followed, positive when it stops fitting (it tends to 1.2 when Bernoulli-Gaussian codes of sparsity 0.2 are
-        mixed up altogether, and was seen to reach 0.9 before a new dictionary was found), and is set to 0 when a new
-        one is found. More nonzero codes in the same dictionary raise it too. It does not depend on the scale of the
-        samples.
+        those of the dictionary before the step. `drift_` is about 0 while the dictionary fits or is followed, positive
+        when it stops fitting, and is set to 0 when a new dictionary is found. (If all atoms change, and a fifth of the
+        codes is nonzero and Gaussian, it tends to 1 / sqrt(0.2) - 1, about 1.2.) More nonzero codes in the same
+        dictionary raise it too. It does not depend on the scale of the samples.
     certificate_ : Certificate
-        True in a condition when the dictionary is certified sparse on samples of the window, when it was found there;
-        false from the moment it does not fit any more.
+        `bool(certificate_)` is True if the dictionary was certified sparse on the samples that were in the window when
+        it was found, and False as soon as it no longer fits.
     verdict_ : Verdict
-        What the stream is, in words, as far as the samples in the window tell: `verdict_.kind` is one of those of
-        :class:`HRP`, "undetermined" while there are too few samples, and after a change until a new dictionary is
-        found. It is computed when it is asked for.
+        What kind of data the stream is, in words, judged by the samples in the window. `verdict_.kind` is one of those
+        of :class:`HRP`; it is "undetermined" while there are too few samples, and after a change until a new dictionary
+        is found. The verdict is computed when it is asked for.
     n_features_in_ : int
+        Number of features.
     feature_names_in_ : array of shape (n_features_in_,)
-        Defined when X has feature names that are all strings.
+        Names of the features; defined only if X has names that are all strings.
 
     See Also
     --------
-    HRP : For samples that are all there.
+    HRP : Learns from samples that are available at once.
 
     Notes
     -----
-    With linearly dependent features a complete dictionary does not exist. `fit` says so; `partial_fit`, which cannot
-    know what is to come, fills in for what is missing until the samples span the space.
+    If features are linearly dependent, a complete dictionary does not exist. `fit` then raises an error. `partial_fit`,
+    which cannot know the samples to come, regularises until the samples span the space.
 
-    An exception in `partial_fit`, an interruption (Ctrl-C) included, leaves the model as it was before the batch, so
-    that the batch can be given again; only if it strikes when all is done does the model have the batch, which
-    `n_samples_seen_` tells.
+    If `partial_fit` ends with an exception, including an interruption (Ctrl-C), the model is as it was before the
+    batch, so that the batch can be given again. If an interruption comes at the very end, the model may already have
+    taken the batch; `n_samples_seen_` tells.
 
     `score` and `score_samples` are those of :class:`HRP`, with densities fitted to the codes of the samples in the
     window.
@@ -208,7 +207,7 @@ class MiniBatchHRP(LikelihoodMixin):
         Returns
         -------
         self : MiniBatchHRP
-            `transform` raises NotFittedError until n_features samples have been seen.
+            The updated estimator. `transform` raises NotFittedError until n_features samples have been seen.
         """
         first = not hasattr(self, "_state")
         if is_outside_memory(X):
@@ -285,7 +284,7 @@ class MiniBatchHRP(LikelihoodMixin):
 
     @property
     def verdict_(self) -> Verdict:
-        """What the stream is, in words."""
+        """What kind of data the stream is, in words."""
         return self._judge().verdict
 
     def _density_of_codes(self) -> CodeDensities | FixedSupport:
@@ -303,13 +302,15 @@ class MiniBatchHRP(LikelihoodMixin):
         super()._check_has_dictionary()
 
     def save(self, path: str | PathLike[str]) -> None:
-        """Write the model with all that it needs to go on, without pickle: arrays and text only. Also before
-        `components_` is there. A random state that is no number is not kept; the seed drawn from it is.
+        """Write the model, with all that it needs to continue, to a file of arrays and text, without pickle.
+
+        This works even before there are `components_`. A `random_state` that is not a number is not saved, but the seed
+        drawn from it is.
 
         Parameters
         ----------
         path : path-like
-            Where to; `.npz` is not added. The file appears whole or not at all.
+            Name of the file; `.npz` is not appended. The file appears when it is complete.
         """
         check_is_fitted(self, "n_samples_seen_")
         self._state = self._state.joined()

@@ -32,17 +32,17 @@ class Noise:
     ----------
     kind : {"gaussian", "correlated", "poisson", "poisson-gaussian"}
     sigma : float or array
-        Standard deviation of the part that does not depend on brightness, in the unit of the image: a number, an array
-        of one for each channel, or one for each pixel.
+        Standard deviation of the part that does not depend on brightness, in the unit of the image: a number, or an
+        array with one per channel or one per pixel.
     gain : float or None
-        What one count adds to a pixel, for noise of counting. 0 where none was found.
+        What one photon adds to a pixel, for the two kinds of photon noise. 0 if no such noise was found.
     offset : float
-        Brightness of zero counts.
+        Value of a pixel without photons.
     psd : array of shape (height, width) or (n_channels, height, width) or None
-        Power spectrum of correlated noise as `numpy.fft.fft2` orders frequencies; its mean is the variance. Spectra of
-        channels are those after their orthonormal cosine transform.
+        Power spectrum of correlated noise as `numpy.fft.fft2` orders frequencies; its mean is the variance. With
+        several channels the spectra are those after the orthonormal cosine transform over the channels.
     estimated : tuple of str
-        Which of these were estimated from the image.
+        Names of the parameters that were estimated from the image.
     """
 
     kind: str

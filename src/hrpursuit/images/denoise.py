@@ -79,43 +79,43 @@ def denoise(
     Parameters
     ----------
     image : array-like of shape (..., height, width)
-        Integers or floats of any range. With `channel_axis` one more axis, of any number of channels, anywhere. Further
-        axes in front make a stack, of which each image is denoised alone.
+        Integers or floats of any range. With `channel_axis` there is one more axis, with any number of channels.
+        Further axes in front make a stack, of which each image is denoised alone.
     sigma : float, array-like or None, default=None
-        Standard deviation of the noise in the unit of the image: a number; one for each channel; or one for each pixel,
-        an array of shape (height, width), of the shape of `image`, or of that without the axis of the channels. None
-        estimates it for each image, for each channel alone if their estimates differ by half, see
-        :func:`estimate_sigma`. For noise of counting it is that of the noise of reading out, which comes on top.
-        Without any noise the image comes back as it is.
+        Standard deviation of the noise in the unit of the image: a number; one per channel; or one per pixel, an array
+        of shape (height, width), of the shape of `image`, or of that shape without the axis of the channels. None
+        estimates it for each image, see :func:`estimate_sigma`; channels share an estimate, unless the largest of their
+        own estimates is above 1.5 times the smallest. With photon counts it is the standard deviation of the readout
+        noise, in addition to that of the counts. If there is no noise the image is returned as it is.
     mode : {"best", "fast", "paper"}, default="best"
         "best" filters groups of similar patches together, in six steps at three scales. "fast" filters such groups
-        in three, in about a sixth of the time. "paper" is Example 2 of Xue, Lau and Cai
-        (2021): see Notes.
+        in three steps at one scale, and is several times as fast. "paper" is Example 2 of Xue, Lau and Cai (2021): see
+        Notes.
     patch_size : int, default=8
-        Height and width of the patches in pixels, 2 to 32; less in images that are smaller.
+        Height and width of the patches in pixels, from 2 to 32; smaller in images that are smaller.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images.
     plane_axis : int or None, default=None
-        Axis of the planes of a volume or the frames of a film, from each of which patches are grouped with those of the
-        three before and the three behind, at most 9 pixels away. With None all axes in front make a stack.
+        Axis of the planes of a volume or of the frames of a film. Patches are then also grouped with those of the three
+        planes before and the three behind, at most 9 pixels away. With None all axes in front make a stack.
     noise : {"gaussian", "correlated", "poisson", "poisson-gaussian"}, default="gaussian"
         "gaussian": white Gaussian noise. "correlated": Gaussian noise with correlated neighbouring pixels, as in images
-        that were demosaiced, resized or stored as JPEG; its spectrum is `psd`, or estimated. "poisson": that of counted
-        photons, of known `gain` (None is 1) and `sigma` (None is 0). "poisson-gaussian": the same, but what of these
-        two is None is estimated.
+        that were demosaiced, resized or stored as JPEG; its spectrum is `psd`, or estimated if `psd` is None.
+        "poisson": noise of counted photons, with known `gain` (None is 1) and `sigma` (None is 0). "poisson-gaussian":
+        the same, but `gain` and `sigma` are estimated where they are None.
     gain : float or None, default=None
-        For noise of counting: what one count adds to a pixel.
+        What one photon adds to a pixel, for the two kinds of photon noise.
     psd : array-like of shape (height, width) or (n_channels, height, width), or None, default=None
         Power spectrum of correlated noise, `abs(numpy.fft.fft2(noise))**2 / noise.size`, on a grid of any size. Its
-        mean is the variance; with `sigma`, only its form counts. Spectra of channels are those after their orthonormal
-        cosine transform.
+        mean is the variance of the noise; if `sigma` is given, only the shape of the spectrum is used. With several
+        channels the spectra are those after the orthonormal cosine transform over the channels.
     return_noise : bool, default=False
-        Whether to return also what noise was assumed.
+        Whether to return also the noise that was assumed.
     n_jobs : int or None, default=None
-        Tiles of large images, and images of a stack, that are worked on at a time, in threads; -1 is one for each core.
-        The result does not depend on it.
+        Number of tiles of large images, or of images of a stack, that are worked on at the same time, in threads; -1 is
+        one per core. The result does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the patches to learn from. None is 0, so that the result is the same every time.
+        Determines which patches dictionaries are learned on. None is 0, so that the result is the same every time.
     progress : callable or None, default=None
         Called as `progress(n_tiles_done, n_tiles)` after each tile, in the thread of the caller.
 
@@ -124,14 +124,15 @@ def denoise(
     denoised : array of the shape and dtype of `image`
         Whole numbers are rounded and kept in the range of their dtype.
     noise : Noise or list of Noise
-        With `return_noise`: what was given and what was estimated. A list, one for each image, for a stack.
+        Only with `return_noise`: the parameters of the noise, given or estimated. For a stack a list, with one for each
+        image.
 
     Warns
     -----
     UserWarning
-        If `sigma` is far beyond the standard deviation of the image, if the noise looks correlated where it is taken to
-        be white, if it does not fit the `gain`, if the gain is to be estimated where many pixels are clipped, and if
-        the range of the image is so wide that it comes back as it is.
+        If `sigma` is far larger than the standard deviation of the image, if the noise looks correlated although it is
+        taken to be white, if it does not fit the `gain`, if the gain is to be estimated although many pixels are
+        clipped, or if the range of the image is so wide that it is returned as it is.
 
     See Also
     --------
@@ -146,27 +147,28 @@ def denoise(
     exact unbiased inverse of the generalised Anscombe transform [4]_.
 
     The result does not depend on the unit: for a positive a, `denoise(a * image + b, a * sigma)` is `a * denoise(image,
-    sigma) + b` up to rounding, if the noise is Gaussian. Work is done in single precision: an image whose values range
-    over 262,144 times the noise or more comes back as it is, with a warning.
+    sigma) + b` up to rounding, if the noise is Gaussian. The computation is in single precision: an image whose values
+    range over 262,144 times the noise or more is returned as it is, with a warning.
 
-    Every kind of noise is made white and of unit strength first. Where `sigma` differs between pixels the image is
-    divided by it; this suits noise that changes slowly, over more than a patch. Noise of counting is stabilised by the
-    generalised Anscombe transform, and its exact unbiased inverse brings the image back (Mäkitalo and Foi, 2013). To
-    estimate it, a line is fitted to the variance of calm blocks over their brightness, as in Foi et al. (2008).
+    Every kind of noise is first made white and of unit strength. If `sigma` differs between pixels the image is
+    divided by it; this suits noise whose strength changes slowly, over more than a patch. Noise of counted photons is
+    stabilised by the generalised Anscombe transform, and the image is transformed back by its exact unbiased inverse
+    (Mäkitalo and Foi, 2013). To estimate gain and readout noise, a line is fitted to the variance of calm blocks over
+    their brightness, as in Foi et al. (2008).
     Correlated noise is whitened by a filter, but frequencies with less than a tenth of its mean power are not amplified
     further. The spectrum is that of the calmest blocks, without correlations over more than six pixels; an image with
     texture everywhere has no calm blocks, and loses some of it.
 
-    The channels are decorrelated by an orthonormal cosine transform over them. An alpha channel is none of them: leave
-    it out.
+    The channels are decorrelated by an orthonormal cosine transform over them. Leave out an alpha channel.
 
     Images of more than 576 pixels a side are cut in tiles that overlap by 64 pixels and fade into each other. Memory is
     that of the image, the result and a few tiles.
 
     The mode "paper": a dictionary is learned by Algorithm 1 from patches drawn at random from the whole noisy image;
     all its overlapping patches are coded in it, small codes set to zero, and overlapping pixels averaged. The paper
-    leaves open how many patches (10,000), which codes are small (below 2.7 sigma) and what is zero brightness (here the
-    darkest pixel). For colour images each of the decorrelated channels has its dictionary.
+    leaves open how many patches there are (here 10,000), which codes are small (here those below 2.7 sigma) and what
+    zero brightness is (here the darkest pixel). For colour images each of the decorrelated channels has its own
+    dictionary.
 
     References
     ----------

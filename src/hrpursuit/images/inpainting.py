@@ -38,26 +38,29 @@ def inpaint(
     Parameters
     ----------
     image : array-like of shape (..., height, width)
-        Integers or floats of any range. With `channel_axis` one more axis, of any number of channels, anywhere. Further
-        axes in front make a stack, of which each image is filled alone. What stands in missing pixels does not matter.
+        Integers or floats of any range. With `channel_axis` there is one more axis, with any number of channels.
+        Further axes in front make a stack, of which each image is filled alone. The values of missing pixels do not
+        matter.
     mask : array-like of bool or None, default=None
-        True where a pixel is missing: of the shape of `image`, or that without the axis of the channels, or (height,
-        width) for all. NaN, and what a masked array masks, are missing too; with None they alone are.
+        True where a pixel is missing. It has the shape of `image`, or that shape without the axis of the channels, or
+        (height, width) for all images. NaN, and entries that are masked in a masked array, are missing too; with None
+        only these are.
     sigma : float or None, default=None
         Standard deviation of white noise in the observed pixels, in the unit of the image. The filled image is then
         denoised as well, by :func:`denoise`. With None observed pixels are returned as they are, bit for bit.
     patch_size : int, default=8
-        Height and width of the patches in pixels, 2 to 16; less in images that are smaller. Channels that miss
-        different pixels are coded together, in patches of at most 80 values.
+        Height and width of the patches in pixels, from 2 to 16; smaller in images that are smaller. Channels in which
+        different pixels are missing are coded together, in patches of at most 80 values.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images.
     n_jobs : int or None, default=None
-        Tiles of large images that are worked on at a time, in threads; -1 is one for each core. The result does not
-        depend on it.
+        Number of tiles of large images that are worked on at the same time, in threads; -1 is one per core. The result
+        does not depend on it.
     random_state : int, RandomState instance or None, default=None
-        Draws the patches to learn from. None is 0, so that the result is the same every time.
+        Determines which patches the dictionary is learned on. None is 0, so that the result is the same every time.
     progress : callable or None, default=None
-        Called as `progress(n_tiles_done, n_tiles)` after each tile, in the thread of the caller, for each image anew.
+        Called as `progress(n_tiles_done, n_tiles)` after each tile, in the thread of the caller. For a stack it counts
+        from the beginning for each image.
 
     Returns
     -------
@@ -71,16 +74,17 @@ def inpaint(
 
     Notes
     -----
-    In ten rounds each patch with gaps is coded by its observed pixels alone, as rows with gaps are in
-    :class:`~hrpursuit.HRP`, in an orthonormal dictionary that is learned on the patches as they were filled before. In
-    place of a fixed number of codes, which says little of what is in a gap, each code has a mean and a variance, those
-    of the codes of the 12 most similar patches near by; the most likely codes given the observed pixels say what is
-    missing, and overlapping patches are averaged, as in piecewise linear estimators [1]_. The variances have a floor
-    that falls from round to round. Where a hole is larger than half a patch, the start is the image filled at half the
-    resolution, in the same way.
+    There are ten rounds. In each round every patch with missing pixels is coded by its observed pixels alone, in an
+    orthonormal dictionary that is learned on the patches as they were filled before. A fixed number of codes would say
+    little about missing pixels; so each code has a mean and a variance instead, those of the codes of the 12 most
+    similar patches near by. The most likely codes given the observed pixels determine the missing ones, and overlapping
+    patches are averaged, as in piecewise linear estimators [1]_. The variances have a lower bound that falls from round
+    to round. If a hole is larger than half a patch, the first round starts from the image filled in the same way at
+    half the resolution.
 
-    The result does not depend on the unit: `inpaint(a * image + b, mask)` is `a * inpaint(image, mask) + b`, up to
-    rounding. Memory is that of a few copies of the image in single precision and of a few tiles of 576 x 576 pixels.
+    The result does not depend on the unit: for a positive a, `inpaint(a * image + b, mask)` is
+    `a * inpaint(image, mask) + b` up to rounding. Memory is that of a few copies of the image in single precision and
+    of a few tiles of 576 x 576 pixels.
 
     References
     ----------

@@ -52,35 +52,35 @@ def estimate_sigma(
     image : array-like of shape (..., height, width)
         As for :func:`denoise`. For a stack the root mean square of the estimates of its images is returned.
     average_sigmas : bool, default=False
-        Whether to return one estimate for all channels, which counts on their noise being alike, in place of one for
-        each.
+        Whether to return one estimate for all channels, which assumes that their noise is equally strong, instead of
+        one per channel.
     channel_axis : int or None, default=None
         Axis of the channels; None for grey images.
 
     Returns
     -------
     sigma : float or list of float
-        In the unit of the image. A list, one for each channel, where there is a `channel_axis` and not
-        `average_sigmas`.
+        In the unit of the image. A list, with one estimate per channel, if there is a `channel_axis` and
+        `average_sigmas` is False.
 
     Notes
     -----
-    The lowest of three estimates. One is from blocks of 32 x 32 pixels: the mean of the lower half of the eigenvalues
-    of the covariance of their patches, in the tenth of the blocks where it is least. One is from patches of the whole
-    image: the spread of the small ones among their codes for the principal components with the least variance, as by
-    Pyatykh, Hesser and Zheng [1]_. One is from the highest cosine coefficients of squares of 8 x 8 pixels, the calmest
-    twentieth of them, in the spirit of Ponomarenko et al. [2]_.
-    Patches with many pixels at the ends of the range, or blank areas in them, are left out, where there are others.
+    The result is the lowest of three estimates. One is from blocks of 32 x 32 pixels: the mean of the lower half of the
+    eigenvalues of the covariance of their patches, in the tenth of the blocks where it is least. One is from patches of
+    the whole image: the spread of small codes for the principal components with the least variance, as by Pyatykh,
+    Hesser and Zheng [1]_. One is from the highest cosine coefficients of the calmest twentieth of all squares of 8 x 8
+    pixels, as by Ponomarenko et al. [2]_. Patches with blank areas, or with many pixels at the ends of the range, are
+    left out if there are others.
 
-    Where the image has structure, one in a hundred of the estimate is taken off: so much of it passes for noise.
+    If the image has structure, the estimate is lowered by about one in a hundred, the part of the structure that passes
+    for noise.
 
-    For `average_sigmas` the channels are decorrelated, and the median of their estimates counts. If the colours have
-    less than a quarter of the noise of the brightness, the latter counts: most JPEG files keep the colours of 2 x 2
-    pixels as one, and grey images saved as RGB have none.
+    With `average_sigmas` the channels are decorrelated, and the median of their estimates is returned. If the noise of
+    the colours is less than a quarter of that of the brightness, the latter is returned: most JPEG files store one
+    colour for 2 x 2 pixels, and grey images saved as RGB have no colours.
 
-    Where there is nothing but texture as fine as the pixels, or all else is clipped, the estimate is too high: that of
-    a photograph of grass without noise is not zero. In most photographs noise of 5 levels of 255 is estimated too high
-    by less than a tenth.
+    If there is nothing but texture as fine as the pixels, or all else is clipped, the estimate is too high: that of a
+    photograph of grass without noise is not zero. Faint noise is also estimated a little too high.
 
     References
     ----------

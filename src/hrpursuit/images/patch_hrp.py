@@ -30,35 +30,37 @@ class PatchHRP(  # type: ignore[call-arg]
 ):
     """The orthonormal dictionary of an image: atoms in which its patches have few nonzero codes.
 
-    Patches are drawn from the image at random, what is constant in them is left to atoms of their own, and
-    :class:`~hrpursuit.HRP` learns the other atoms, from the cosine transform.
+    Patches are drawn from the image at random. One atom per channel is constant; :class:`~hrpursuit.HRP` learns the
+    others, starting from the cosine transform.
 
     Parameters
     ----------
     patch_size : int, default=8
         Height and width of the patches in pixels.
     n_nonzero_coefs : int or None, default=None
-        Number of nonzero codes per patch, besides those of the constant atoms. The dictionary is fitted to this
+        Number of nonzero codes per patch, in addition to those of the constant atoms. The dictionary is fitted to this
         number. None keeps all codes.
     channel_axis : int or None, default=None
-        Axis of the channels; None for grey images. Patches have all channels.
+        Axis of the channels; None for grey images. A patch contains all channels.
     stride : int, default=1
-        Pixels from one patch to the next in `transform`, down and across; the last patches stand at the border.
+        Number of pixels from one patch to the next in `transform`, down and across. The last patches of a row or column
+        end at the border, whatever the stride.
     max_patches : int, default=10000
-        Most patches to learn from, drawn at random.
+        Maximum number of patches to learn from, drawn at random.
     scheme : {"exact", "paper"}, default="exact"
-        How :class:`~hrpursuit.HRP` learns.
+        Scheme of :class:`~hrpursuit.HRP`.
     max_iter : int, default=200
-        Most iterations of Stage One.
+        Maximum number of iterations of Stage One with `scheme="paper"`; not used by `scheme="exact"`.
     tol : float, default=0.001
-        Stage One stops when `norm(W_next - W) / n_features` is at most `tol`.
+        With `scheme="paper"`, Stage One stops when `norm(W_next - W) / n_features` is at most `tol`; not used by
+        `scheme="exact"`.
     random_state : int, RandomState instance or None, default=None
-        Draws the patches, and what HRP draws.
+        Determines which patches are drawn, and the random numbers of HRP.
 
     Attributes
     ----------
     components_ : array of shape (n_atoms, n_pixels)
-        The atoms, one per row, orthonormal; n_atoms and n_pixels are both patch_size**2 times the number of channels.
+        The orthonormal atoms, one per row; n_atoms and n_pixels are both patch_size**2 times the number of channels.
         The constant ones come first, one per channel, then the others by the mean magnitude of their codes, largest
         first.
     atoms_ : array of shape (n_atoms, patch_size, patch_size) or (n_atoms, patch_size, patch_size, n_channels)
@@ -66,18 +68,18 @@ class PatchHRP(  # type: ignore[call-arg]
     usage_ : array of shape (n_atoms,)
         Mean magnitude of the code of each atom over the patches of the fit.
     n_constant_ : int
-        How many atoms are constant: one a channel.
+        Number of constant atoms: one per channel.
     image_shape_ : tuple of (int, int)
         Height and width of the last image of the fit.
     n_iter_ : int
-        Iterations of HRP.
+        Number of iterations of HRP.
     n_features_in_ : int
-        Pixels of a patch.
+        Number of values of a patch: its pixels times the channels.
 
     See Also
     --------
-    hrpursuit.HRP : The same for any rows.
-    hrpursuit.plots.plot_atoms : A picture of the atoms.
+    hrpursuit.HRP : Learns a dictionary from any samples.
+    hrpursuit.plots.plot_atoms : Draws the atoms.
 
     Examples
     --------
@@ -209,9 +211,8 @@ class PatchHRP(  # type: ignore[call-arg]
         Returns
         -------
         codes : array of shape (n_patches, n_atoms)
-            One row per patch, in the order of the rows of the image, a patch every `stride` pixels. With
-            `n_nonzero_coefs` all but that many of the largest of each row are zero, besides those of the constant
-            atoms.
+            One row per patch, row by row of the image, with a patch every `stride` pixels. With `n_nonzero_coefs` only
+            this number of the largest codes of each patch, and those of the constant atoms, are nonzero.
         """
         check_is_fitted(self)
         size = self._size
@@ -229,7 +230,7 @@ class PatchHRP(  # type: ignore[call-arg]
         return self._codes(patches.reshape(-1, self.n_features_in_).astype(np.float64))
 
     def inverse_transform(self, codes: ArrayLike, shape: tuple[int, int] | None = None) -> Values:
-        """The image whose pixels are the means of what the patches over them say.
+        """The image that the codes stand for: each pixel is the mean over the patches that contain it.
 
         Parameters
         ----------
@@ -241,8 +242,7 @@ class PatchHRP(  # type: ignore[call-arg]
         Returns
         -------
         image : array of shape (height, width)
-            With `channel_axis` one more axis. A `stride` beyond the size of a patch leaves pixels that no patch says
-            anything of: NaN.
+            With `channel_axis` one more axis. If `stride` is larger than a patch, pixels between patches are NaN.
         """
         check_is_fitted(self)
         codes = check_array(codes, dtype=np.float64, input_name="codes")
@@ -272,7 +272,7 @@ class PatchHRP(  # type: ignore[call-arg]
         Parameters
         ----------
         path : path-like
-            Where to; `.npz` is not added. The file appears whole or not at all.
+            Name of the file; `.npz` is not appended. The file appears when it is complete.
         """
         check_is_fitted(self)
         save_model(self, path)

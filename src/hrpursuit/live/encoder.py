@@ -58,7 +58,9 @@ class LiveEncoder:
     Attributes
     ----------
     columns : tuple of str
+        Names of the columns at present.
     stream : int
+        Identity of the stream.
     n_slots, n_messages, n_keyframes, n_bytes : int
         Numbers of slots, messages, keyframes and bytes sent so far.
     components : array of shape (n_atoms, n_columns), or None

@@ -21,29 +21,30 @@ _MOST_CHUNKS = 16  # that are kept in memory while the disk is full
 class Recorder:
     """Write rebuilt slots to an `.hrp` file that `hrpursuit decompress` and `decompress` read, chunk by chunk.
 
-    The file keeps what was shown, bit for bit, with the times as its index. The slots are coded again, without any
-    further error; `docs/reference/wire.md` says why the bytes of messages cannot stand in a file.
+    The file keeps the rebuilt values bit for bit, with the times as its index. The slots are coded again, without any
+    further error; `docs/reference/wire.md` says why the bytes of messages cannot be copied to a file.
 
-    A file that is there is gone on with. After a crash it is readable to its last whole chunk, and the next Recorder
-    mends it. When the columns change, a file of its own is begun beside it: `readings-2.hrp` after `readings.hrp`.
-    Until `close`, a lock on `readings.hrp.lock` keeps other recorders from writing to it.
+    A file that exists is continued. After a crash it is readable up to its last whole chunk, and the next Recorder
+    repairs it. When the columns change, a new file is begun beside it: `readings-2.hrp` after `readings.hrp`. Until
+    `close`, a lock on `readings.hrp.lock` keeps other recorders from writing to it.
 
     Parameters
     ----------
     path : path
-        The file.
+        Name of the file.
     chunk_slots : int, default=256
-        Slots that are kept in memory until a chunk of them is written, from 1 to 65536. A crash loses no more.
+        Number of slots in a chunk, from 1 to 65536. Slots are kept in memory until their chunk is full and written, so
+        a crash loses less than one chunk.
 
     Attributes
     ----------
     path : Path
-        The file that is written now.
+        Name of the file that is being written.
     n_slots : int
-        Slots that are in files or wait for a chunk.
+        Number of slots that are in files, or in memory until their chunk is full.
     n_dropped : int
-        Oldest slots that were given up, because more than 16 chunks of them could not be written, or the columns
-        changed meanwhile.
+        Number of slots, the oldest ones, that were dropped because the file could not be written to for more than 16
+        chunks, or until the columns changed.
     """
 
     def __init__(self, path: str | PathLike[str], *, chunk_slots: int = 256) -> None:
@@ -62,12 +63,12 @@ class Recorder:
 
     @property
     def n_waiting(self) -> int:
-        """Slots that are in memory."""
+        """Number of slots that are in memory."""
         return len(self._waiting)
 
     def write(self, slots: Iterable[Slot]) -> None:
-        """Take slots in their order; chunks that are full go to the file. All of them are taken, also if it raises
-        OSError: what could not be written is kept and tried again a chunk later.
+        """Add slots, in their order; chunks that are full are written to the file. All slots are taken, even if an
+        OSError is raised: what could not be written is kept, and tried again a chunk later.
         """
         if self._is_closed:
             raise ValueError(f"the recorder of {self._first} is closed; make another one to go on with the file.")
@@ -107,8 +108,8 @@ class Recorder:
             self.n_slots -= n
 
     def flush(self) -> None:
-        """Write what waits as a chunk, which may be short, and see that it is on the disk. A file that cannot be
-        written to ends with its last whole chunk.
+        """Write the slots in memory as a chunk, which may be short, and make sure that it is on the disk. If that
+        fails, the file ends with its last whole chunk.
         """
         if not self._waiting or self._columns is None:
             return
@@ -148,8 +149,8 @@ class Recorder:
         self._file = self._encoder = None
 
     def close(self) -> None:
-        """Write what waits and the index of the file, and let others write to it. If it raises OSError, what waits is
-        kept, and it can be called again.
+        """Write the slots in memory and the index of the file, and release the lock. If it raises OSError, the slots
+        are kept, and it can be called again.
         """
         self._finish_file()
         self._lock.release()
