@@ -249,10 +249,12 @@ def _sentences(means: pd.DataFrame, published: pd.DataFrame) -> list[Verdict]:
     fastest = list(seconds.sort_values().index[:2])
     best = means.loc["published"].error_percent.unstack().reindex(columns=T0)
     better = [METHODS[str(n)].label for n in best.index if n != OURS and (best.loc[n] < best.loc[PROPOSED]).any()]
-    first = f"{', '.join(ahead)} at some T0" if ahead else "no other method at any T0"
+    rivals = "no other method has a smaller median error at any T0"
+    if ahead:
+        rivals = f"methods with a smaller median error at some T0 are {', '.join(ahead)}"
     superior = (
-        f"Superior error of the two-stage scheme: as published a smaller median error has {first}; as they should be, "
-        f"{', '.join(better) or 'none'} at some."
+        f"Superior error of the two-stage scheme: as published {rivals}; as they should be, "
+        f"{', '.join(better) or 'none'} have a smaller mean error at some."
     )
     fast = (
         f"Fastest: {METHODS['l3-s1'].label} takes {seconds['l3-s1']:.3f} s and the proposed scheme "
