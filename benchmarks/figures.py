@@ -619,6 +619,36 @@ def live_t0() -> str:
 
 
 @figure
+def live_refused() -> str:
+    found = [row["refused all the same"] for row in rows("live", "damaged messages")]
+    return f"{100 * min(found):.0f} to {100 * max(found):.0f}%"
+
+
+@figure
+def live_wrong_slots() -> str:
+    found = rows("live", "damaged messages")
+    means = [row["slots shown of the others: mean"] for row in found]
+    n_messages = number(sum(row["messages"] for row in found))
+    return f"{span(means)} slots on average, {max(row['max'] for row in found)} at most, in {n_messages} such messages"
+
+
+@figure
+def live_coding_again() -> str:
+    return f"{span((row['ms of one core per slot'] for row in rows('live', 'recorded')), 1)} ms"
+
+
+@figure
+def live_slots() -> str:
+    (found,) = [row for row in rows("live", "delay of encoder") if row["sensors"] == 56 and not row["pause, ms"]]
+    return f"{number(found['slots/s of a core'])} slots"
+
+
+@figure
+def live_longest() -> str:
+    return f"{number(max(row['max'] for row in rows('live', 'delay of encoder')), 3)} ms"
+
+
+@figure
 def live_delays() -> str:
     return table(
         ["sensors", "pause", "CPU time: median", "99%", "elapsed time: median", "99%"],

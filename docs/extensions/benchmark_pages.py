@@ -30,11 +30,11 @@ def limits(asked: dict[str, float]) -> str:
     return ", ".join(f"{key.replace('_', ' ')} {cell(limit)}" for key, limit in asked.items())
 
 
-def page(record: dict[str, Any]) -> str:
+def page(name: str, record: dict[str, Any]) -> str:
     machine, bars = record["machine"], record["bars"]
     missed = [bar for bar in bars if not bar["passed"]]
     versions = ", ".join(f"{name} {version}" for name, version in record["versions"].items())
-    lines = [f"# {record['benchmark']}", ""]
+    lines = [f"# {name.replace('_', ' ')}", ""]
     lines += [f"`{record['command']}`, {record['date']}, {record['seconds'] / 60:.1f} minutes, commit"]
     lines += [f"`{(record['commit'] or 'unknown')[:10]}`. {machine['description']}, {machine['cores']} cores,"]
     lines += [f"{machine['blas_threads']} thread for linear algebra. {versions}.", ""]
@@ -54,7 +54,7 @@ def write_pages(app: Sphinx) -> None:
     names = []
     for path in sorted(RESULTS.glob("*.json")):
         names.append(path.stem)
-        write_if_new(folder / f"{path.stem}.md", page(json.loads(path.read_text())))
+        write_if_new(folder / f"{path.stem}.md", page(path.stem, json.loads(path.read_text())))
     lines = ["```{toctree}", ":maxdepth: 1", "", *(f"results/{name}" for name in names), "```"]
     write_if_new(folder / "list.inc", "\n".join(lines) + "\n")
 
