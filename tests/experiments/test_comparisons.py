@@ -176,6 +176,18 @@ class TestSensorTable:
         assert words(other_file) == []
         assert not any("as published" in row[0] for row in other_file.tables[0].rows)
 
+    def test_as_published_is_the_median_over_starts_and_their_range(self):
+        """One bad start of SPAMS moves the mean by points."""
+        spams = self.records(0).query("method == 'spams'")
+        starts = [spams.assign(start=i, error_percent=spams.error_percent + off) for i, off in enumerate((-1, 0.1, 70))]
+        findings = sensor_table.conclude(pd.concat(starts), Settings())
+        assert words(findings) == ["agrees"]
+        assert [row[:2] for row in findings.tables[0].rows[:3]] == [
+            ["SPAMS", "26.03%"],
+            ["· as published", "26.13%"],
+            ["· single starts", "25.0 to 96.0"],
+        ]
+
     def test_ours_is_compared_within_a_fill_and_only_with_others(self):
         records = self.records(0)
         ours = records[records.method == "proposed"].assign(method="ours")

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
-from hrpursuit.baselines.atom_update import SparseCodes, replace_atoms
+from hrpursuit.baselines.atom_update import SparseCodes
 from hrpursuit.core.coding import codes_block
 from hrpursuit.datasets import make_sparse_coded
-from hrpursuit.experiments.as_published import dense, learn
+from hrpursuit.experiments.as_published import dense, learn, replace_in_turn, with_ties
 from hrpursuit.experiments.errors import recovery_error
 from hrpursuit.experiments.methods import METHODS, installed, missing, warm_up
 from hrpursuit.experiments.quirks import (
@@ -80,12 +80,19 @@ class TestAsPublished:
 
         def all_but_the_last(*given):
             counted.append(1)
-            return replace_atoms(*given) if len(counted) < 10 else 0
+            return replace_in_turn(*given) if len(counted) < 10 else 0
 
-        monkeypatch.setattr("hrpursuit.experiments.as_published.replace_atoms", all_but_the_last)
+        monkeypatch.setattr("hrpursuit.experiments.as_published.replace_in_turn", all_but_the_last)
         fitting = learn("ksvd", X, 3, np.random.default_rng(0), [STALE], **options).decoded(3)
         assert len(counted) == 10
         assert np.linalg.norm(X - stale) > 1.5 * np.linalg.norm(X - fitting)
+
+    def test_a_sample_that_is_put_in_may_double_a_later_atom(self):
+        X = np.array([[0.0, 5, 0], [0, 0, 4], [3, 0, 0], *[[0, 1, 1]] * 4])
+        S = np.array([*[[0.0, 0, 0]] * 3, *[[0, 1, 1]] * 4])  # no sample uses the first atom, all others are in use
+        W = np.eye(3)
+        assert replace_in_turn(X, W, S) == 3
+        assert_array_equal(W, [[0, 1, 0], [0, 0, 1], [1, 0, 0]])
 
     def test_dense_codes_are_those_of_each_sample(self):
         codes = SparseCodes(
@@ -99,6 +106,10 @@ class TestAsPublished:
         assert_allclose(np.linalg.norm(transposed.components, axis=1), 1)
         errors = [np.linalg.norm(self.X - learned.decoded(2)) for learned in (plain, transposed)]
         assert errors[1] > 1.05 * errors[0]
+
+    def test_codes_that_tie_are_all_kept(self):
+        codes = np.array([[3.0, -2, 2, 1], [1, 1, -1, 1], [4, 3, 2, 1]])
+        assert_array_equal(with_ties(codes, 2), [[3, -2, 2, 0], [1, 1, -1, 1], [4, 3, 0, 0]])
 
     def test_rounding_leaves_the_complement(self):
         X = np.random.default_rng(0).laplace(size=(60, 8)) @ np.diag(

@@ -26,7 +26,8 @@ QUIRKS = {
     STALE: "K-SVD starts from a random orthogonal dictionary and makes 10 iterations; the readings are decoded with "
     "the codes of the last sweep, by a dictionary whose idle and doubled atoms have been replaced since",
     INVERSE: "SPAMS starts from a random orthogonal dictionary, and codes by the inverse of the one that it learns",
-    GRADIENT: "TransLearn starts from the identity and takes plain gradient steps in place of conjugate gradients",
+    GRADIENT: "TransLearn starts from the identity, keeps codes that tie with the T0-th largest of their sample, and "
+    "takes gradient steps of fixed size in place of conjugate gradients",
     TRANSPOSE: "TransLearn decodes with the transpose of its transform, rows scaled to unit norm, in place of its "
     "inverse; on synthetic data these rows are its dictionary",
     ONE_START: "l1-RGD by deflation makes one start for each atom, 4000 steps of 1 / sqrt(t)",

@@ -122,7 +122,7 @@ def _tables(
     tables = [Table(f"{title}: mean seconds of a fit (the paper's)", header, times, note)]
     if ratios:
         tables.append(Table("CPU time as a ratio to hrpursuit", header, ratios))
-    return [*tables, Table("Mean relative error of the dictionary", [*header, "fits a cell"], ends)]
+    return [*tables, Table("Mean relative error of the dictionary", [*header, "fits per cell"], ends)]
 
 
 def _verdicts(

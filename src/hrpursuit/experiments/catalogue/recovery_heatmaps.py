@@ -87,7 +87,8 @@ def _picture(means: pd.DataFrame, settings: Settings, what: str) -> Figure:
     n_columns = min(3, len(names))
     n_rows = -(-len(names) // n_columns)
     figure, axes = panels(n_rows, n_columns, 1.6 + 3.8 * n_columns, 1.3 + 3.4 * n_rows, sharex=True, sharey=True)
-    samples = np.sort(means.index.get_level_values("n_samples").unique())
+    shared = means.error.unstack("method")[names].dropna()  # at quick scale some columns have fewer numbers of samples
+    samples = np.sort((shared if len(shared) else means).index.get_level_values("n_samples").unique())
     for axis, name in zip(axes.ravel(), names, strict=False):
         axis.set_title(METHODS[name].label)
         grid = means.loc[name].error.unstack().reindex(index=SPARSITIES, columns=samples)
@@ -101,7 +102,9 @@ def _picture(means: pd.DataFrame, settings: Settings, what: str) -> Figure:
         axis.set_yticks(np.arange(len(SPARSITIES)) + 0.5, [f"{theta:g}" for theta in SPARSITIES])
     for axis in axes.ravel()[len(names) :]:
         axis.set_axis_off()
-    for axis in axes[-1]:
+    for column in range(n_columns):
+        axis = axes[(len(names) - 1 - column) // n_columns, column]  # the lowest that is in use
+        axis.tick_params(labelbottom=True)
         axis.set_xticks(np.arange(len(samples)) + 0.5, [f"{n}" for n in samples], rotation=45)
         axis.set_xlabel("number of samples")
     for axis in axes[:, 0]:
@@ -123,7 +126,7 @@ def _table(records: pd.DataFrame) -> Table:
             cells = [f"{100 * by_sparsity.get(theta, np.nan):.0f}%" for theta in SPARSITIES]
             n_trials = own.groupby(["sparsity", "n_samples"]).size().max()
             rows.append([METHODS[name].label, *cells, f"{100 * own.success.mean():.0f}%", f"{n_trials}"])
-    header = ["", *(f"θ {theta:g}" for theta in SPARSITIES), "all", "trials a cell"]
+    header = ["", *(f"θ {theta:g}" for theta in SPARSITIES), "all", "trials per cell"]
     return Table(f"Share of trials that recover the dictionary (error below {SUCCESS:g})", header, rows)
 
 

@@ -42,7 +42,7 @@ def against_time(records: pd.DataFrame) -> Figure:
         axis.grid(alpha=0.25)
         letter(axis, f"σ = {sigma:g}")
     axes[0, 0].set_ylabel(f"PSNR less that of {DENOISERS[reference].label} (dB)")
-    figure.supxlabel("CPU time an image (s)", fontsize=14)
+    figure.supxlabel("CPU time per image (s)", fontsize=14)
     figure.legend(loc="outside right center", frameon=False)
     return figure
 

@@ -36,7 +36,7 @@ def means(records: pd.DataFrame, column: str, *, part: str = "") -> Table:
     note = f"Mean over {_count(n_images, 'photograph')} with {_count(n_draws, 'draw')} of the noise each"
     if column != "psnr":
         return Table(title, header(sigmas), [row[:-1] for row in rows], f"{note}.", part)
-    note += "; CPU seconds an image on one thread, with others beside it."
+    note += "; CPU seconds per image on one thread; others may have run at the same time."
     return Table(title, [*header(sigmas), "seconds"], rows, note, part)
 
 

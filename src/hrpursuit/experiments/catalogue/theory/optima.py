@@ -64,7 +64,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     agrees = bool(records.largest.max() <= 1 + ROUNDING and records.atoms.max() < ROUNDING and records.others.max() < 1)
     text = (
         f"Global optima: of {records.n_starts.sum():g} climbs from random points none passes the objective of the "
-        f"signed unit vectors (by more than {ROUNDING:g}, relative), {records.at_atom.min():.0%} or more of each cell "
+        f"signed unit vectors (by more than {ROUNDING:g}, relative), at least {records.at_atom.min():.0%} of each cell "
         f"end within {AT_ATOM:g} of one, and the points with k > 1 reach {records.others.max():.3f} of it at the most."
     )
     return Findings(tables=[table], verdicts=[Verdict(agrees, text)])

@@ -66,7 +66,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
             bool(least >= 1 and most.held.min() >= SHARE),
             f"Lemma on steps: for the population the ratio is {least:.2f} or more with theta in its range (its proof: "
             f"2; {outside.population.min():.2f} with theta = {outside.theta.min():g}, outside). With "
-            f"{most.n_samples.max():g} samples it is at least 1 for {most.held.min():.1%} or more of the entries from "
+            f"{most.n_samples.max():g} samples it is at least 1 for at least {most.held.min():.1%} of the entries from "
             f"{NOT_SMALL:g} on (asked: {SHARE:.0%}).",
         ),
         Verdict(
