@@ -6,8 +6,8 @@ import sys
 import numpy as np
 import pytest
 
-from hrpursuit.compression import compress, decompress
-from hrpursuit.compression.files.header import MAX_CELLS, fitting_chunk_rows
+from hrpursuit.compression import compress, decompress, describe
+from hrpursuit.compression.files.header import MAX_CELLS, even_chunk_rows, fitting_chunk_rows
 
 WITHOUT_PANDAS = """
 import sys
@@ -37,6 +37,12 @@ def test_progress_counts_rows_to_the_end():
 def test_chunks_have_no_more_cells_than_a_reader_takes():
     assert [fitting_chunk_rows(1000, n) for n in (0, 56, 2**14, 2**19, 2**20)] == [1000, 1000, 1000, 32, 16]
     assert fitting_chunk_rows(65536, 257) * 257 <= MAX_CELLS
+
+
+def test_chunks_of_a_whole_table_are_equally_long():
+    assert [even_chunk_rows(n, 2**10) for n in (0, 500, 1024, 1025, 4000)] == [1024, 1024, 1024, 513, 1000]
+    X = np.tile(np.arange(70_000) % 7, (2, 1)).T / 10
+    assert [chunk.n_rows for chunk in describe(compress(X, lossless=True)).chunks] == [35_000, 35_000]
 
 
 def test_only_bytes_are_decompressed():

@@ -9,7 +9,7 @@ from hrpursuit.compression.column_errors import ColumnErrors
 from hrpursuit.compression.decoding import LIMIT, ChunkReader
 from hrpursuit.compression.encoding.chunk_coder import ChunkCoder
 from hrpursuit.compression.errors import DamagedFileWarning
-from hrpursuit.compression.files.header import fitting_chunk_rows
+from hrpursuit.compression.files.header import even_chunk_rows, fitting_chunk_rows
 from hrpursuit.compression.files.writer import Writer
 from hrpursuit.compression.jobs import n_threads
 from hrpursuit.compression.parameters import Amounts, check_settings, request_target
@@ -68,9 +68,9 @@ def compress(
         Basis over the sensors, if readings are transformed. The adaptive basis is learned from the rows that are
         decoded already, and takes no bytes.
     chunk_rows : int or None, default=None
-        Rows per chunk, from 1 to 65536; fewer if a chunk would have more than 2^24 readings. None: as many as make 2^20
-        readings. With shorter chunks less has to be decoded for a range of rows, but files are larger. In lossless
-        files, a new chunk also begins where the decimals or steps of columns change, if that saves bytes.
+        Rows per chunk, from 1 to 65536; fewer if a chunk would have more than 2^24 readings. None: equally long chunks
+        of at most 2^20 readings. With shorter chunks less has to be decoded for a range of rows, but files are larger.
+        In lossless files, a new chunk also begins where the decimals or steps of columns change, if that saves bytes.
     n_jobs : int or None, default=None
         Number of threads, each of which works on a chunk: None is 1, -1 one per core. The bytes do not depend on it.
     progress : callable, default=None
@@ -103,10 +103,12 @@ def compress(
     coder = ChunkCoder(target, effort=effort, basis=basis)
     is_empty = not parts.columns or not parts.n_rows  # nothing for the coder to do
     numbers = parts.columns if is_empty else numbers_alone(parts.columns, parts.schema.kinds)
+    n_columns = len(parts.columns)
+    rows = fitting_chunk_rows(chunk_rows, n_columns) if chunk_rows else even_chunk_rows(parts.n_rows, n_columns)
     writer = Writer.beginning(
         parts.schema,
         target,
-        fitting_chunk_rows(chunk_rows, len(parts.columns)),
+        rows,
         b"" if is_empty else coder.prepare(numbers, parts.schema.limits),
     )
     chunks = cut_at_grids(Waiting((parts,)).all_chunks(writer.header.chunk_rows), target)

@@ -43,7 +43,7 @@ _WIDE, _WIDE_NOISE = 2048, {"fast": 8, "default": 8, "best": 24}
 _FEW_CHANGES, _FEW_OF_RANKS = 0.05, {"fast": 0.01, "default": 0.01, "best": 0.05}
 _SELDOM = 0.01  # share of values like the one before
 #: Cells that a choice is tried on: a share of all, but not fewer or more than these.
-_TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 1 << 13), "best": (2 / 5, 1 << 14, 1 << 15)}
+_TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 6000), "best": (2 / 5, 1 << 14, 1 << 15)}
 _FEWEST_TRIED = {"default": 64, "best": 400}  # rows
 #: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
 _NEIGHBOURS = {"default": (6,), "best": (3, 8)}
@@ -60,7 +60,7 @@ _CHANGE_BITS = 2  # that a column with settings of its own has to save
 _CONSTANT_BITS = 16  # of a drift or a constant
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
 #: Share that a constant centre has to save: from it a value is coded in more bits, in more time.
-_CONSTANT_IS_SLOW = {"default": 0.01, "best": 0.0}
+_CONSTANT_IS_SLOW = {"default": 0.05, "best": 0.0}
 _MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
 

@@ -126,6 +126,14 @@ def fitting_chunk_rows(chunk_rows: int | None, n_columns: int) -> int:
     return max(1, min(chunk_rows or MAX_CHUNK_ROWS, most // max(1, n_columns)))
 
 
+def even_chunk_rows(n_rows: int, n_columns: int) -> int:
+    """Rows of chunks that are equally long, for a whole table: a short one at the end would take more bytes for its
+    rows, and threads would wait for each other. For a table that fits in one chunk they are as if it was not known.
+    """
+    most = fitting_chunk_rows(None, n_columns)
+    return most if n_rows <= most else -(-n_rows // -(-n_rows // most))
+
+
 def checksum_bytes(data: bytes, start: int = 0) -> bytes:
     return zlib.crc32(data, start).to_bytes(CHECKSUM, "little")
 
