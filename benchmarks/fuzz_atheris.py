@@ -19,8 +19,12 @@ SECONDS_EACH, MEGABYTES = 20, 2048
 
 def kernels() -> list[str]:
     """Modules that numba compiles, by name: it does not take instrumented code."""
-    folder = Path(importlib.util.find_spec("hrpursuit").origin).parent / "compression" / "kernels"
-    return [f"hrpursuit.compression.kernels.{path.stem}" for path in folder.glob("*.py")]
+    folder = Path(importlib.util.find_spec("hrpursuit").origin).parent
+    return [
+        ".".join(("hrpursuit", *path.relative_to(folder).with_suffix("").parts))
+        for path in folder.rglob("*.py")
+        if path.parent.name == "kernels" or "from hrpursuit.compiled import" in path.read_text()
+    ]
 
 
 def fuzz(seconds: int, folder: Path) -> None:
