@@ -50,7 +50,10 @@ def stack_level() -> int:
 
 
 #: What parsers raise on bytes that nobody wrote on purpose.
-_SIGNS = (ValueError, LookupError, ArithmeticError, EOFError, RecursionError, lzma.LZMAError, zlib.error)
+#: The last is of pandas, for times with a zone beyond the years that Python knows.
+_SIGNS = (
+    ValueError, LookupError, ArithmeticError, EOFError, RecursionError, lzma.LZMAError, zlib.error, NotImplementedError,
+)  # fmt: skip
 
 
 @contextmanager

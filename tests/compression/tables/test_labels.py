@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pandas.testing import assert_index_equal
 
-from hrpursuit.compression.errors import DamagedFile
+from hrpursuit.compression import compress, decompress
+from hrpursuit.compression.errors import DamagedFile, damage
 from hrpursuit.compression.layout import Cursor
 from hrpursuit.compression.tables.labels import LabelKind, labels_of
 
@@ -155,3 +156,18 @@ def test_ends_of_chunks_may_be_as_far_apart_as_numbers_of_64_bits_are():
     """Their differences are not: -1 and 2^63 - 1 came back as floats."""
     kind, labels = labels_of(pd.Index([0, -1, 2**63 - 1, -(2**63)]))
     assert kind.read_ends(Cursor(kind.ends_to_bytes(labels)), 2).tolist() == [0, -1, 2**63 - 1, -(2**63)]
+
+
+def test_zoned_times_beyond_the_years_that_python_knows():
+    """pandas keeps them, but cannot show them: such a file was written, and could not be read."""
+    far = pd.DatetimeIndex(np.array([973_412_000_000, 973_412_003_600], "M8[s]"))
+    assert_index_equal(decompress(compress(pd.DataFrame({"a": [1.0, 2.0]}, index=far), lossless=True)).index, far)
+    zoned = far.tz_localize("UTC").tz_convert("Europe/Berlin")
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        labels_of(zoned)
+    with pytest.raises(ValueError, match="years 1 to 9999"):
+        labels_of(zoned.insert(0, pd.NaT))
+    assert labels_of(pd.DatetimeIndex([None, None]).tz_localize("Europe/Berlin"))[0].tz == "Europe/Berlin"
+    kind = LabelKind("datetime", "s", None, tz="Europe/Berlin")
+    with pytest.raises(DamagedFile), damage("the index"):
+        list(kind.values(far.asi8))

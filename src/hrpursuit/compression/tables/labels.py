@@ -309,6 +309,14 @@ def _times(index: Any, name: str | int | None) -> tuple[LabelKind, Labels]:
         )
     if freq and not _is_frequency(pandas, freq):
         raise ValueError(f"the frequency {freq!r} of the index has no name that can be stored; set index.freq = None.")
+    known = index.dropna() if tz is not None else index[:0]
+    try:
+        list(known[[known.argmin(), known.argmax()]] if len(known) else ())
+    except NotImplementedError as error:
+        raise ValueError(
+            "time stamps with a zone have to lie within the years 1 to 9999; give others without a zone: "
+            "index.tz_localize(None)."
+        ) from error
     labels = index.asi8
     found = LabelKind(kind, index.unit, name, tz="" if tz is None else str(tz), freq=freq)
     return found.counting_as(labels), labels
