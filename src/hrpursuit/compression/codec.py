@@ -111,7 +111,7 @@ def compress(
         rows,
         b"" if is_empty else coder.prepare(numbers, parts.schema.limits),
     )
-    chunks = cut_at_grids(Waiting((parts,)).all_chunks(writer.header.chunk_rows), target)
+    chunks = cut_at_grids(Waiting((parts,)).all_chunks(writer.header.chunk_rows), target, n_jobs)
     listed = [b""] * len(chunks)
     if is_empty:
         payloads = [Checked(b"")] * len(chunks)

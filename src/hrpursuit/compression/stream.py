@@ -267,7 +267,7 @@ class Encoder:
             assert self._writer is not None
             start = self._writer.start
         assert self.target is not None
-        chunks = cut_at_grids(chunks, self.target)
+        chunks = cut_at_grids(chunks, self.target, self._n_jobs)
         columns, listed = map(list, zip(*(chunk.numbers() for chunk in chunks), strict=True))
         payloads = self._checked(chunks[0].schema, columns) if columns[0] else [Checked(b"")] * len(chunks)
         write = self._writer.chunk

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from hrpursuit.compression.encoding.cuts import cut_places
+from hrpursuit.compression.jobs import in_order
 from hrpursuit.compression.tables.columns import Schema, Table
 from hrpursuit.compression.tables.dtypes import NUMPY
 from hrpursuit.compression.targets import Target
@@ -16,15 +17,16 @@ from hrpursuit.compression.targets import Target
 _MOST_PARTS = 64  # tables that wait; more are joined
 
 
-def cut_at_grids(chunks: Iterable[Table], target: Target) -> list[Table]:
+def cut_at_grids(chunks: Iterable[Table], target: Target, n_jobs: int = 1) -> list[Table]:
     """Chunks without loss cut once more, where the grids of columns change; the others as they are."""
     if target.kind != "lossless":
         return list(chunks)
-    cut = []
-    for chunk in chunks:
+
+    def parts(chunk: Table) -> list[Table]:
         places = [0, *cut_places(chunk.columns), chunk.n_rows]
-        cut += [chunk.rows(start, stop) for start, stop in pairwise(places)]
-    return cut
+        return [chunk.rows(start, stop) for start, stop in pairwise(places)]
+
+    return [part for cut in in_order(parts, chunks, n_jobs) for part in cut]
 
 
 class Waiting:
