@@ -20,8 +20,7 @@ _MOST_TIMES_SMALLER = 8192
 _LITTLE = 0.95  # of the bytes as they are, above which coding saves little
 _ODD = 0x9E3779B97F4A7C15  # that bits are multiplied by, to tell rows apart
 _SMALL = 1 << 16  # bytes that are packed in no time
-_LOOK = 1 << 14  # bytes of the rows that are packed for a look
-_NEARLY = 1.3  # times as long as coded, that some rows may be for all to be packed
+_NEARLY = 1.1  # times as long as coded, that some rows may be for all to be packed
 _REPEATED = 0.8  # share of rows, other than those like the one before, that are different where none repeat
 
 
@@ -48,7 +47,7 @@ def may_repeat(columns: list[np.ndarray], n_coded: int, effort: str) -> bool:
     changed = np.flatnonzero(np.diff(rows) != 0)
     if len(changed) and len(np.unique(rows[changed])) < _REPEATED * len(changed):
         return True
-    n = max(1, _LOOK * len(columns[0]) // n_raw)
+    n = max(1, _SMALL * len(columns[0]) // n_raw)
     middle = slice((len(columns[0]) - n) // 2, (len(columns[0]) + n) // 2)
     few = [column[middle] for column in columns]
     return len(pack(few)) * n_raw < _NEARLY * n_coded * sum(column.nbytes for column in few)
