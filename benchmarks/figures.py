@@ -491,17 +491,6 @@ def codec_sizes() -> str:
 
 
 @figure
-def network_in_order() -> str:
-    """Ours without loss over the best of the codecs that are given the columns of the network in their order."""
-    (bar,) = [
-        bar
-        for bar in record("compression_sizes")["bars"]
-        if bar["bar"].startswith("krakow, lossless") and "in their order" in bar["bar"]
-    ]
-    return number(bar["measured"])
-
-
-@figure
 def codec_speeds() -> str:
     """MB of doubles per second, both ways, by effort."""
     found: dict[str, dict[str, str]] = {}

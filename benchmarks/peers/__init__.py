@@ -86,10 +86,8 @@ def packed_sizes(table: Table, gaps: int, names: list[str], n_each: int) -> dict
     return found
 
 
-#: JPEG XL of columns that were sorted by likeness before, of which the format knows nothing.
-SORTED = "JPEG XL sorted"
 #: Those that are no compressors of bytes; of fields only with a bound.
-NUMERIC = {"pco": smallest_pco, "JPEG XL": smallest_image, SORTED: partial(smallest_image, is_sorted=True)}
+NUMERIC = {"pco": smallest_pco, "JPEG XL": smallest_image}
 FIELDS = {
     "SZ3": partial(smallest_of_rival, name="SZ3"),
     "zfp": partial(smallest_of_rival, name="zfp"),
@@ -105,7 +103,7 @@ MODULES = {
     "zfp": "zfpy",
     "SPERR": "hdf5plugin",
 }
-PROGRAMS = {"zpaq": "zpaq", "JPEG XL": "cjxl", SORTED: "cjxl"}
+PROGRAMS = {"zpaq": "zpaq", "JPEG XL": "cjxl"}
 
 
 def missing(name: str) -> str | None:

@@ -130,25 +130,21 @@ def by_likeness(image: Image, n_series: int) -> Image:
     return Image(f"{image.how}, ordered by likeness", image.pixels[rows], image.beside, undo, order_bytes)
 
 
-@lru_cache(maxsize=1)
-def plain(table: Table) -> tuple[Image, bool] | None:
-    """The image with the fewest bytes, its columns in their order, and whether it is turned."""
+def smallest_image(table: Table) -> tuple[int, str] | None:
+    """Bytes and how, decoded and judged."""
     best = None
     for image, turned in product(images(table), (False, True)):
-        size = len(encode(image.pixels.T if turned else image.pixels, FIRST)) + image.bytes_beside
+        pixels = image.pixels.T if turned else image.pixels
+        size = len(encode(pixels, FIRST)) + image.bytes_beside
         if best is None or size < best[0]:
             best = size, image, turned
-    return None if best is None else best[1:]
-
-
-def smallest_image(table: Table, is_sorted: bool = False) -> tuple[int, str] | None:
-    """Bytes and how, decoded and judged; of the columns in their order, or sorted by likeness."""
-    found = plain(table)
-    if found is None or (is_sorted and len(table.live) <= 2):
+    if best is None:
         return None
-    image, turned = found
-    if is_sorted:
-        image = by_likeness(image, len(table.live))
+    n_bytes, image, turned = best
+    if len(table.live) > 2:
+        ordered = by_likeness(image, len(table.live))
+        pixels = ordered.pixels.T if turned else ordered.pixels
+        image = ordered if len(encode(pixels, FIRST)) + ordered.bytes_beside < n_bytes else image
     pixels = image.pixels.T if turned else image.pixels
     coded = {options: encode(pixels, options) for options in (FIRST, *OTHERS)}
     options, data = min(coded.items(), key=lambda item: len(item[1]))
