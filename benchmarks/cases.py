@@ -57,6 +57,7 @@ VALUES: dict[str, Callable[[np.random.Generator, tuple[int, int]], np.ndarray]] 
     "Laplace": lambda rng, shape: rng.laplace(size=shape),
     "±1": lambda rng, shape: rng.choice([-1.0, 1.0], shape),
     "positive": lambda rng, shape: np.abs(rng.standard_normal(shape)),
+    "0 and 1": lambda rng, shape: np.ones(shape),
 }
 
 
@@ -160,12 +161,15 @@ def noise(snr_db: float, sample: Sample, rng: np.random.Generator) -> Sample:
 
 
 def dense(n_samples: int, n_features: int, seed: int, *, source: str, dictionary: str) -> Sample:
-    """Sources of unit variance (Student's t with 3 degrees: divided by the root of 3) that are never zero."""
+    """Sources that are never zero, of unit variance (Student's t with 3 degrees: divided by the root of 3), but for
+    those with a Cauchy density, which has no variance.
+    """
     rng = np.random.default_rng([seed, n_samples, n_features])
     shape = n_samples, n_features
     codes = {
         "Laplace": lambda: rng.laplace(scale=np.sqrt(0.5), size=shape),
         "Student t": lambda: rng.standard_t(3, shape) / np.sqrt(3),
+        "Cauchy": lambda: rng.standard_cauchy(shape),
         "Laplace + uniform": lambda: np.where(
             np.arange(n_features) % 2,
             rng.laplace(scale=np.sqrt(0.5), size=shape),
@@ -264,6 +268,7 @@ DENSE_CASES = [
     for source, word in (
         ("Laplace", "compressible"),
         ("Student t", "compressible"),
+        *([("Cauchy", "compressible")] if end else []),
         ("Laplace + uniform", "not sparse"),
     )
 ]

@@ -178,7 +178,8 @@ def slope_rows(results, cases, shapes, medians):
     for case in cases:
         errors = [medians[case.name, shape] for shape in shapes]
         slope = float(np.polyfit(n_samples, np.log(errors), 1)[0]) if np.isfinite(errors).all() else np.nan
-        yield case.name, *errors, slope, results.bar(f"{case.name}: slope", slope, at_least=-0.6, at_most=-0.4)
+        least = None if "Cauchy" in case.name else -0.6  # huge codes show the dictionary better than at that rate
+        yield case.name, *errors, slope, results.bar(f"{case.name}: slope", slope, at_least=least, at_most=-0.4)
 
 
 def summary(results, everything, is_whole):

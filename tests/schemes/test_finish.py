@@ -231,3 +231,26 @@ class TestTooFewRows:
         model = HRP(random_state=0).fit(X)
         assert model.stages_[-1].name == SMOOTH_LIKELIHOOD
         assert dictionary_error(model.components_, W) < 0.1
+
+
+@pytest.mark.parametrize("fit_intercept", [False, True])
+@pytest.mark.parametrize(("freedom", "most"), [(1, 0.02), (1.5, 0.03)])
+def test_huge_codes_help(freedom, most, fit_intercept):
+    """Of Student's t without variance: errors were .03 to .3, and are below those of FastICA and Picard."""
+    rng = np.random.default_rng([3, 10, 2000, 7])
+    components = rng.standard_normal((10, 10))
+    components /= np.linalg.norm(components, axis=1, keepdims=True)
+    X = rng.standard_t(freedom, (2000, 10)) @ components + (3.0 if fit_intercept else 0.0)
+    model = HRP(dictionary="complete", fit_intercept=fit_intercept, random_state=0).fit(X)
+    assert dictionary_error(model.components_, components) < most
+    assert model.verdict_.kind == "compressible"
+
+
+def test_an_answer_that_the_search_missed_is_found_after_the_finish():
+    """Codes of 0 and 1: the search ends near the answer, with some atoms exact."""
+    rng = np.random.default_rng(94_000)
+    components = random_orthogonal(50, rng)
+    X = (rng.random((500, 50)) < 0.2) @ components
+    model = HRP(random_state=0).fit(X)
+    assert model.certificate_
+    assert dictionary_error(model.components_, components) < 1e-11

@@ -9,7 +9,8 @@
    pair in a dictionary has a chance of one in a thousand. Two mixed atoms keep their common zeros and may pass the
    first two.
 4. Of a complete dictionary: no code column can be moved along that of an atom used in at most 20 rows without losing
-   zeros. Such moves hardly change the l1 norm, so that the second condition does not see them.
+   zeros. Such moves hardly change the l1 norm, so that the second condition does not see them. If codes have few
+   different ratios, as codes of 0 and 1 do, this is asked of all atoms: a sum of two atoms may then have as many zeros.
 
 Rows without any zero, where there are more of them than independent codes would bring along, are outliers to the model,
 and are left out of the second and third condition; up to 7% of the rows may be, since an atom that is missing makes the
@@ -40,6 +41,10 @@ _FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the t
 #: Rows up to which an atom is used seldom. Of wrong dictionaries that passed the first three conditions all had an atom
 #: used in five or six rows (some 600 fits with 5 to 10 samples per feature).
 _SELDOM = 20
+#: Codes have few different ratios if those of neighbouring rows, sorted, are the same in more than a tenth of the cases
+#: (codes on a line are never the same), in one of eight pairs of columns.
+_PAIRS_TO_LOOK_AT, _ROWS_TO_LOOK_AT, _SAME_RATIO, _MANY_REPEATED = 8, 400, 1e-9, 0.1
+_MOST_ROWS, _MOST_COMPARED = 200, 50_000_000  # of an atom whose moves are counted, and ratios that are compared
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
 
@@ -54,7 +59,8 @@ class Certificate:
     2. No pair of atoms can be turned in its plane (of a complete dictionary: no atom can be moved along another) such
        that the l1 norm of the codes falls.
     3. No pair of atoms shares more zeros than independent atoms would, as mixed atoms do.
-    4. Of a complete dictionary: no atom can be moved along a seldom used one without loss of zeros.
+    4. Of a complete dictionary: no atom can be moved along a seldom used one without loss of zeros; along any other one
+       neither, if the codes have few different ratios, as codes of 0 and 1 do.
 
     Certified is not proved. The conditions are necessary for the right dictionary, and hardly ever hold for another one
     if there are enough samples; the benchmarks count wrong certificates.
@@ -245,7 +251,7 @@ def certify_codes(S: Array, levels: Array, norms: Array, *, orthogonal: bool) ->
     certificate = _conclude(zero_level, fewest, zeros[alive], pair_sums(S, levels, norms), alive, orthogonal)
     if orthogonal:
         return certificate
-    moves = moves_along(S, levels, norms, used_seldom(S, levels, norms))
+    moves = moves_along(S, levels, norms, worth_a_move(S, levels, norms))
     moves = [move._replace(column=int(alive[move.column]), along=int(alive[move.along])) for move in moves]
     return _with_moves(certificate, moves)
 
@@ -271,13 +277,34 @@ def used_seldom(S: Array, levels: Array, norms: Array) -> NDArray[np.intp]:
     return np.flatnonzero((uses > 0) & (uses <= _SELDOM))
 
 
+def worth_a_move(S: Array, levels: Array, norms: Array) -> NDArray[np.intp]:
+    """Columns of the codes along which others may be moved without loss of zeros: those with a few that are not zero,
+    and all where codes have few different ratios.
+    """
+    return np.arange(S.shape[1]) if ratios_repeat(S, levels, norms) else used_seldom(S, levels, norms)
+
+
+def ratios_repeat(S: Array, levels: Array, norms: Array) -> bool:
+    """Whether in one of some pairs of columns many rows have the same ratio of codes."""
+    for j in range(min(_PAIRS_TO_LOOK_AT, S.shape[1] - 1)):
+        x, y = S[:_ROWS_TO_LOOK_AT, j], S[:_ROWS_TO_LOOK_AT, j + 1]
+        level = levels[:_ROWS_TO_LOOK_AT]
+        both = np.flatnonzero((np.abs(x) > level * norms[j]) & (np.abs(y) > level * norms[j + 1]))
+        ratios = np.sort(x[both] / y[both])
+        near = np.diff(ratios) <= _SAME_RATIO * np.abs(ratios[1:])
+        if np.count_nonzero(near) > max(1, _MANY_REPEATED * len(both)):
+            return True
+    return False
+
+
 def moves_along(S: Array, levels: Array, norms: Array, columns: NDArray[np.intp]) -> list[Move]:
     """For each code column and each of these `columns`: the move of the one along the other after which it has the most
     zeros, unless it then has fewer.
     """
     found = []
+    most_rows = max(_SELDOM, min(_MOST_ROWS, int(_MOST_COMPARED**0.5) // S.shape[1]))
     for j in columns:
-        rows = np.flatnonzero(np.abs(S[:, j]) > levels * norms[j])
+        rows = np.flatnonzero(np.abs(S[:, j]) > levels * norms[j])[:most_rows]
         y = S[rows, j][:, None]
         zero = np.abs(S[rows]) <= levels[rows, None] * norms
         ratios = -S[rows] / y

@@ -58,6 +58,19 @@ def gram(rows: Rows) -> Array:
     return np.asarray(rows.sum(gram_block)[0])
 
 
+def clipped_block(X: Array, encoder: Array, centre: Array, limits: Array) -> tuple[Array, Array]:
+    S = X @ encoder - centre
+    return np.clip(S, -limits, limits).sum(axis=0), np.count_nonzero(np.abs(S) < limits, axis=0)
+
+
+def clipped_mean(rows: Rows, encoder: Array, centre: Array, limits: Array) -> Array:
+    """Location of each column of the codes X @ encoder: a step from `centre` towards Huber's M-estimate, in which a
+    code counts by at most its limit; one pass.
+    """
+    total, n_within = rows.sum(clipped_block, encoder, centre, limits)
+    return np.asarray(centre + total / np.maximum(n_within, 1))
+
+
 def mean(rows: Rows) -> Array:
     """Mean of the rows; one pass."""
     total, n = rows.sum(sum_block)

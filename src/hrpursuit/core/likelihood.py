@@ -18,6 +18,9 @@ _LEAST_CURVATURE = 0.05  # eigenvalues of the Hessian are raised to this: pairs 
 _LONGEST_TURN = 0.3  # largest entry of a step, in radians: beyond, the quadratic model means little
 _STEP_TOL = 0.05  # converged when the rms entry of a step is below this, in standard errors of the estimate
 _SHORTEST, _LONGEST = 2.0**-6, 2.0**6  # factors of the Newton step: at the shortest the search ends
+_MOST_CURVATURE = 2.0  # mean square of a code column, in its units, that counts in the Hessian: a few huge codes would
+# make it so large that the steps come to nothing, far from the maximum; close to it, where steps that ignore them only
+# lower the likelihood, they count in full
 _NOISE_OF_EM = 1e-4  # fall of the log-likelihood per code that is put down to weights that EM has not settled yet
 _FIRST_SCALE = 0.25  # rms of a column: densities start no sharper than this and may sharpen by 2 at each step, since
 # columns that lock on first would hold the others at a wrong dictionary (error .01 to .03 in place of 1e-4 at 60 dB)
@@ -121,6 +124,15 @@ def complete_step(products: Array, derivatives: Array, squares: Array) -> tuple[
     return step, -float(np.vdot(products, step))
 
 
+def _step(means: list[Array], units: Array, most: float, orthogonal: bool) -> tuple[Array, float]:
+    """Newton step from means over the rows, with the mean squares of codes limited."""
+    products, derivatives, squares = means
+    squares = np.minimum(squares, most)
+    if orthogonal:
+        return orthogonal_step(products, derivatives, squares, units)
+    return complete_step(products, derivatives, squares)
+
+
 def _finite(step: Array) -> Array:
     return np.nan_to_num(step, nan=0.0, posinf=0.0, neginf=0.0)
 
@@ -181,6 +193,7 @@ def maximize_likelihood(
     densities = densities.smoothed(counts) if smooth else densities
     best = LikelihoodFit(B, 0, False, -np.inf, -np.inf, densities)
     direction, factor, slope, size, sharp = np.zeros_like(B), 1.0, 0.0, np.inf, False
+    means, most = list[Array](), _MOST_CURVATURE
     for n_iter in range(1, max_iter + 1):
         encoder = _scaled(B, densities.units).astype(rows.dtype, copy=False)
         *sums, counts = rows.sum(newton_block, encoder, *best.densities.tables)
@@ -191,11 +204,8 @@ def maximize_likelihood(
             gained = value - best.log_likelihood - _NOISE_OF_EM * len(B)
             gained_more = sharp and n_iter > 1 and gained > 2 * factor * slope  # before, sharper densities gain as well
             factor = min(_LONGEST, 4 * factor) if gained_more else min(1.0, 2 * factor)
-            products, derivatives, squares = (item / n for item in sums)
-            if orthogonal:
-                direction, slope = orthogonal_step(products, derivatives, squares, densities.units)
-            else:
-                direction, slope = complete_step(products, derivatives, squares)
+            means = [item / n for item in sums]
+            direction, slope = _step(means, densities.units, most, orthogonal)
             size = float(np.sqrt(max(0.0, slope) * n / n_pairs))
             longest = float(np.abs(direction).max(initial=0.0))
             factor = min(factor, _LONGEST_TURN / longest if longest > 0 else 1.0)
@@ -204,6 +214,10 @@ def maximize_likelihood(
             best = LikelihoodFit(B, n_iter, sharp and size <= _STEP_TOL, value, before, densities)
         else:
             factor /= 2
+            if factor < _SHORTEST and means and (means[2] > most).any():
+                most = np.inf
+                direction, slope = _step(means, best.densities.units, most, orthogonal)
+                factor = min(1.0, _LONGEST_TURN / max(float(np.abs(direction).max(initial=0.0)), _LONGEST_TURN))
         best = replace(best, n_iter=n_iter)
         stop = callback is not None and callback(
             Iterate(name, n_iter, _atoms(best.encoder, orthogonal), -best.log_likelihood, size, max_iter)

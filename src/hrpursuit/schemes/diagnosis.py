@@ -36,6 +36,10 @@ def diagnose(rows: Rows, sample: WorkingSample, setup: Setup) -> tuple[Array | N
                 if offset == sample.offset and sample.check(B):
                     return B, None  # atoms of very different strength, which whitening makes equal
             complete = False
+        if complete == sample.complete:  # differences have no mean, which makes whitening fail
+            B, certificate = sample.settle_encoding(sample.encoding_of(components))
+            if certificate:
+                return B, None
         if complete > sample.complete or offset > sample.offset:
             return None, _advice(complete > sample.complete, offset > sample.offset)
     return None, None

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from hrpursuit.core.densities import has_heavy_tails, in_units_of_columns
 from hrpursuit.core.evaluate import gram
 from hrpursuit.core.likelihood import (
     MAXIMUM_LIKELIHOOD,
@@ -34,6 +35,7 @@ from hrpursuit.schemes.stages import Stopper
 
 _SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE = 5000, 100  # Newton steps begin on the larger of the two
 _STEPS_ON_SAMPLE, _STEPS_ON_ALL = 30, 4
+_STEPS_WITH_HEAVY_TAILS = 30  # on all rows: with a few huge codes Newton steps converge slowly
 _FIRST_STEPS = 6  # after which codes that are dependent are not worth more
 _EM_ROWS, _EM_ROWS_PER_FEATURE = 1000, 20
 _EM_STEPS_ON_SAMPLE, _EM_STEPS_ON_ALL = 20, 5
@@ -74,6 +76,9 @@ class _Evidence:
         """All rows that count."""
         return self.rows if self.all is None else self.all
 
+    def has_heavy_tails(self, encoder: Array) -> bool:
+        return has_heavy_tails(self.sample @ encoder.T)
+
     @classmethod
     def draw(cls, rows: Rows, seed: int) -> "_Evidence":
         n = max(_SAMPLE_ROWS, _SAMPLE_ROWS_PER_FEATURE * rows.n_features)
@@ -110,13 +115,27 @@ def _independent_start(X: Array, seed: int, orthogonal: bool) -> list[Array]:
     return [polar(B) if orthogonal else B]
 
 
+def _by_equal_rows(sample: Array, start: Array, *, orthogonal: bool, stopper: Stopper) -> Array:
+    """Encoder after Newton steps on the rows divided by the norm of their codes: with heavy tails a start that is near
+    the likeliest one, since a huge code shows exactly which part of the others it leaks into.
+    """
+    norms = np.linalg.norm(in_units_of_columns(sample @ start.T), axis=1)
+    equal = sample / np.where(norms > 0, norms, 1.0)[:, None]
+    return maximize_likelihood(
+        ArrayRows(equal), start, orthogonal=orthogonal, max_iter=_STEPS_ON_SAMPLE, sample=equal,
+        callback=stopper.callback,
+    ).encoder  # fmt: skip
+
+
 def _likeliest_on_sample(
     data: _Evidence, starts: list[Array], *, orthogonal: bool, lost: bool, seed: int, stopper: Stopper
 ) -> _Likeliest:
     """Newton steps on the sample from each start and, where the search was lost, from the fixed point of tanh."""
-    tried = [*starts, *(_independent_start(data.sample, seed, orthogonal) if lost else [])]
+    tried = [(B, True) for B in (*starts, *(_independent_start(data.sample, seed, orthogonal) if lost else []))]
+    if data.has_heavy_tails(starts[0]):
+        tried[0] = (_by_equal_rows(data.sample, starts[0], orthogonal=orthogonal, stopper=stopper), False)
     fits = []
-    for B in tried:
+    for B, is_rough in tried:
         if stopper.stopped:
             break
         fits.append(
@@ -124,7 +143,8 @@ def _likeliest_on_sample(
                 data.rows,
                 B,
                 orthogonal=orthogonal,
-                max_iter=_STEPS_ON_SAMPLE,
+                max_iter=_STEPS_ON_SAMPLE if is_rough else 2 * _STEPS_ON_SAMPLE,
+                anneal=is_rough,
                 sample=data.sample,
                 callback=stopper.callback,
             )
@@ -149,7 +169,7 @@ def _likeliest_on_all(
         data.all,
         encoders[k],
         orthogonal=orthogonal,
-        max_iter=_STEPS_ON_ALL,
+        max_iter=_STEPS_WITH_HEAVY_TAILS if data.has_heavy_tails(starts[0]) else _STEPS_ON_ALL,
         anneal=False,
         sample=data.sample,
         callback=stopper.callback,

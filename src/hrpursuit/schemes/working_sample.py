@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, certify_codes, has_exact_atom, unchecked
+from hrpursuit.core.certificate import Certificate, certify_codes, has_exact_atom, ratios_repeat, unchecked
 from hrpursuit.core.certificate_kernels import count_zeros
 from hrpursuit.core.manifolds import normalize_rows, polar
 from hrpursuit.core.protocols import Array, Rows
@@ -20,6 +20,7 @@ from hrpursuit.core.rounding import zero_levels
 from hrpursuit.core.settle import mode, settle_complete, settle_orthogonal
 from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.evidence import distinct, distinct_live, sample_evidence
+from hrpursuit.schemes.offset import frequent_row
 from hrpursuit.schemes.span import missing_directions, spanning, units_of, whitening_of
 
 _FEWEST_ROWS = 200  # of a working sample, however few the features
@@ -57,6 +58,8 @@ class WorkingSample:
         Rows in the coordinates of the search, of unit mean square each, in random order.
     rank : int
         Dimension of the span of the data: features, unless some are dead or linearly dependent (orthogonal only).
+    frequent : array of shape (n_features,) or None
+        With an offset: a row that occurs often, which may be the offset.
     """
 
     def __init__(
@@ -72,6 +75,7 @@ class WorkingSample:
         self.span: Array | None = None
         self._stretch = 1.0  # of the zero level of a unit vector, by the coordinates of the search
         self.missing: Array = np.empty((self.rank, 0))
+        self.frequent: Array | None = None
 
     # --- rows ---------------------------------------------------------------------------------------------------------
 
@@ -94,6 +98,7 @@ class WorkingSample:
         if self.offset:
             raw = self._rows.sample(n_rows, 0)
             once = distinct(raw)
+            self.frequent = frequent_row(raw) if len(once) < len(raw) else None
             self.raw = raw if len(once) >= _MOSTLY_DISTINCT * len(raw) else raw[once]
             if self.complete:
                 self.units = units_of(self.raw - self.raw.mean(axis=0))
@@ -231,6 +236,10 @@ class WorkingSample:
         if self.complete:
             return X / self.units
         return X if self.span is None else X @ self.span
+
+    def has_few_ratios(self, B: Array) -> bool:
+        """Whether codes have few different ratios, as codes of 0 and 1 do: sums of atoms are then nearly as sparse."""
+        return ratios_repeat(self._plain @ B.T, self.levels[-1], np.linalg.norm(B, axis=1))
 
     def rows_less(self, intercept: Array) -> Array:
         """The rows less an offset in the coordinates of the search; these have half the codes of the differences."""
