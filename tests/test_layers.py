@@ -30,7 +30,8 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 #: The same inside rooms that have many files, or rooms of their own. The `__init__` of a room stands above all of it.
 INSIDE = {
     "schemes": [
-        ["dependence", "evidence", "finished", "offset", "span", "stages"],
+        ["dependence", "evidence", "finished", "outliers", "span", "stages"],
+        ["offset"],
         ["code_evidence", "finish_l1", "fixed_sparsity", "gaps", "paper", "working_sample"],
         ["finish", "setup", "verdict"],
         ["diagnosis", "online"],

@@ -239,8 +239,13 @@ def has_heavy_tails(S: Array) -> bool:
 
 
 def in_units_of_columns(S: Array) -> Array:
+    return np.asarray(S / safe_units(S))
+
+
+def safe_units(S: Array) -> Array:
+    """`column_units`, and one for a column of zeros."""
     units = column_units(S)
-    return np.asarray(S / np.where(units > 0, units, 1.0))
+    return np.where(units > 0, units, 1.0)
 
 
 def shrunk_units(units: Array, n_samples: int) -> Array:

@@ -64,7 +64,8 @@ class HRP(LikelihoodMixin):
         Whether to learn an offset of the samples, `intercept_`. If the samples are exactly sparse, the offset is exact:
         it is found from differences of samples, which do not contain it, but whose codes are about twice as dense.
         Otherwise it is the mean of the samples, with gaps the mean of the observed entries, which includes the mean of
-        the codes if they have one; a few huge codes count less in it (Huber's M-estimate).
+        the codes if they have one. Huge codes count less in it, and if the middle of most codes (Huber's M-estimate)
+        makes them clearly likelier than their mean, it is taken instead.
     n_init : int, default=1
         Maximum number of runs of the whole fit, from different random starts. The first certified run ends the fit and
         is kept. If none is certified, the run with the highest likelihood is kept, or with the lowest l1 norm if no

@@ -3,6 +3,7 @@
 from hrpursuit.core.protocols import Rows
 from hrpursuit.rows.array import ArrayRows, gather
 from hrpursuit.rows.dask import DaskRows, map_lazily
+from hrpursuit.rows.kept import KeptRows
 from hrpursuit.rows.mapped import MappedRows, whitening
 from hrpursuit.rows.open import is_outside_memory, open_rows
 from hrpursuit.rows.source import BlockError, Opener, Source
@@ -14,6 +15,7 @@ __all__ = [
     "ArrayRows",
     "BlockError",
     "DaskRows",
+    "KeptRows",
     "MappedRows",
     "Opener",
     "Rows",

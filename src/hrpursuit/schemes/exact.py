@@ -17,6 +17,7 @@ from hrpursuit.schemes.finish import finish_complete, finish_orthogonal
 from hrpursuit.schemes.finish_l1 import GREEDY_PLANES
 from hrpursuit.schemes.fixed_sparsity import alternate_orthogonal
 from hrpursuit.schemes.offset import offset_of
+from hrpursuit.schemes.outliers import without_outliers
 from hrpursuit.schemes.paper import l1_per_row
 from hrpursuit.schemes.setup import EXACT, Setup, random_start, run_search
 from hrpursuit.schemes.stages import Learned
@@ -85,9 +86,13 @@ def exact_scheme(
     cost = error = method = None
     if not is_exact and not setup.stopper.stopped:
         starts = [B, sample.encoding(W)] if warm else [B]
-        finished, cost, method = _finish(
-            sample.all_rows(intercept), starts, complete, found.outcome is Outcome.LOST, setup
-        )
+        everything, is_lost = sample.all_rows(intercept), found.outcome is Outcome.LOST
+        near = without_outliers(everything, B.T, setup.seed, one_code=2.0)
+        finished, cost, method = _finish(near, starts, complete, is_lost, setup)
+        if near is not everything and not setup.stopper.stopped and sample.is_sound(finished):
+            usual = without_outliers(everything, finished.T, setup.seed)
+            if (usual.n_samples or 0) > (near.n_samples or 0):
+                finished, cost, method = _finish(usual, [finished], complete, False, setup)
         if sample.is_sound(finished):
             B = finished
             if found.has_exact_atom and n_nonzero is None and not offset:

@@ -16,6 +16,7 @@ from hrpursuit.core.spike_slab import SPIKE_AND_SLAB
 from hrpursuit.schemes.code_evidence import Codes, draw_evidence, gain_by_chance
 from hrpursuit.schemes.evidence import has_mean
 from hrpursuit.schemes.finish_l1 import GREEDY_PLANES
+from hrpursuit.schemes.outliers import usual_sample
 from hrpursuit.schemes.stages import Learned
 
 Kind = Literal["exact", "noisy", "compressible", "not sparse", "undetermined", "misspecified"]
@@ -136,6 +137,7 @@ def judge(
         judged = _judge_exact(sample, rows.n_samples or 0, learned, complete, gaps > 0)
         return replace(judged, verdict=_with_context(judged.verdict, learned, gaps))
     X, share = draw_evidence(rows, _CODES)
+    X, outliers = usual_sample(X, learned.encoder)
     if len(X) == 0:
         nothing = Verdict(
             "undetermined", "all samples are zero", "every dictionary fits them", "give samples that are not zero"
@@ -145,6 +147,7 @@ def judge(
     chance = gain_by_chance(codes.n_columns)
     if codes.kind.gain < chance:  # so little that more rows may tell
         more, share = draw_evidence(rows, min(_MOST_CODES, int(1.1 * chance / _LEAST_GAIN_PER_CODE)))
+        more, outliers = usual_sample(more, learned.encoder)
         codes = Codes(more, learned.encoder, complete, share) if len(more) > len(X) else codes
     verdict = _early_verdict(learned, rows, len(X), asked, gaps)
     if verdict is None:
@@ -158,6 +161,10 @@ def judge(
             expected_error(codes.S_all, density, learned.components, n_rows, orthogonal=not complete),
             is_biased=complete and verdict.snr_db is not None and verdict.snr_db < _BIASED_BELOW,
         )
+    if outliers > 0 and verdict.kind != "misspecified":
+        left_out = "" if paper or forgets or n_nonzero is not None else ", which were left out of the fit"
+        finding = f"{verdict.finding}; about {100 * outliers:.2g}% of the samples are outliers{left_out}"
+        verdict = replace(verdict, finding=finding)
     return Judgement(_with_context(verdict, learned, gaps), density)
 
 
