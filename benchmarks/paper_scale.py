@@ -47,6 +47,12 @@ def kept(name: str, configs: list[Config]) -> list[Rows | None]:
     return read_trials(path, find(name), configs) if path.exists() else [None] * len(configs)
 
 
+def kept_rows(name: str) -> list[dict[str, Any]]:
+    """Results that are kept, each with its configuration."""
+    configs = plan(name)
+    return [config | row for config, trial in zip(configs, kept(name, configs), strict=True) for row in trial or ()]
+
+
 def short(value: Any) -> Any:
     return float(f"{value:.{_DIGITS - 1}e}") if isinstance(value, float) else value
 
