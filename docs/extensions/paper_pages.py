@@ -19,11 +19,13 @@ _HEAD = """# At the paper's scale
 
 The figures, tables and sentences of this page are computed from single trials, which are kept as CSV files in
 `benchmarks/results/paper_scale`, one per experiment, with four digits of each error. A run at this scale takes hours.
-Where not all of its trials have ended yet, the section says so, and nothing in it is final:
+Where not all of its trials have ended yet, the section says so, and nothing in it is final. The first command runs those
+that are missing, the second keeps them with the others:
 
 ```sh
-hrpursuit reproduce recovery-heatmaps --scale paper --from benchmarks/results/paper_scale   # runs the others alone
-python benchmarks/paper_scale.py recovery-heatmaps hrpursuit-results                        # keeps them with the rest
+hrpursuit reproduce recovery-heatmaps --scale paper \\
+  --from benchmarks/results/paper_scale
+python benchmarks/paper_scale.py recovery-heatmaps hrpursuit-results
 ```"""
 
 
@@ -60,7 +62,9 @@ def section(name: str, folder: Path) -> list[str]:
         for part, figure in findings.figures.items():
             picture = f"{name}{'-' if part else ''}{part}.png"
             figure.savefig(folder / picture, dpi=100)
-            lines += ["", f"![{experiment.title}{', ' if part else ''}{part.replace('-', ' ')}]({picture})"]
+            what = part.replace("-", " ") or ("as it should be" if len(findings.figures) > 1 else "")
+            lines += ["", f"![{experiment.title}{', ' if what else ''}{what}]({picture})"]
+            lines += ["", f"*{what.capitalize()}.*"] if what else []
     lines += ["", *(f"- **{verdict.word}**: {cell(verdict.text)}" for verdict in findings.verdicts)]
     for found in findings.tables:
         lines += ["", f"### {found.title}", "", *table(list(found.header), [list(row) for row in found.rows])]
