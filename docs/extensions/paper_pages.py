@@ -19,8 +19,8 @@ _HEAD = """# At the paper's scale
 
 The figures, tables and sentences of this page are computed from single trials, which are kept as CSV files in
 `benchmarks/results/paper_scale`, one per experiment, with four digits of each error. A run at this scale takes hours.
-Where not all of its trials have ended yet, the section says so, and nothing in it is final. The first command runs those
-that are missing, the second keeps them with the others:
+Where not all of its trials have ended yet, the section says so, and nothing in it is final. The first command runs
+those that are missing, the second keeps them with the others:
 
 ```sh
 hrpursuit reproduce recovery-heatmaps --scale paper \\
