@@ -87,7 +87,7 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
     def told(scheme: str) -> str:
         largest = records.exponent.max()
         parts = [
-            f"{'never up to ' + format(largest, 'g') if e is None else format(e, 'g')} ({where}, theta = {theta:g})"
+            f"{'never up to ' + format(largest, 'g') if e is None else format(e, 'g')} ({where}, θ = {theta:g})"
             for e, (where, theta) in zip(first[scheme], cells, strict=True)
         ]
         return ", ".join(parts)
