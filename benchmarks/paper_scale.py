@@ -32,13 +32,18 @@ def plan(name: str) -> list[Config]:
 
 def from_folder(folder: Path, name: str, configs: list[Config]) -> list[Rows | None]:
     """Trials in the cache of a run, whatever version of the code it was of: what differs by version is for whoever
-    chooses the folder to know.
+    chooses the folder to know. Those that measure times say on which machine.
     """
     cache = TrialCache(folder / "cache", name, code="")
     found: list[Rows | None] = []
     for config in configs:
         path = cache.path(config)
-        found.append(json.loads(path.read_text())["rows"] if path.exists() else None)
+        if not path.exists():
+            found.append(None)
+            continue
+        held = json.loads(path.read_text())
+        machine = held["code"].partition(" ")[2]  # of those that measure times
+        found.append([row | {"machine": machine} if machine else row for row in held["rows"]])
     return found
 
 

@@ -76,6 +76,21 @@ def test_trials_of_a_run_and_those_that_are_kept_go_together(keeping, monkeypatc
     assert "none of the 1800 trials" in capsys.readouterr().err
 
 
+def test_times_are_kept_with_their_machine(keeping, pages, monkeypatch, tmp_path):
+    monkeypatch.setattr(keeping, "KEPT", tmp_path)
+    monkeypatch.setattr(pages, "KEPT", tmp_path)
+    cache = TrialCache(tmp_path / "a" / "cache", "time-by-atoms", code="12ab This Processor, Linux, Python 3")
+    chosen = [config for config in keeping.plan("time-by-atoms") if config["trial"] < 2]
+    for config in chosen:
+        cache.put(config, [{"seconds": 0.123456, "error": 1e-15, "success": True}], 1.0)
+    monkeypatch.setattr("sys.argv", ["x", "time-by-atoms", str(tmp_path / "a")])
+    keeping.main()
+    text = "\n".join(pages.section("time-by-atoms", tmp_path))
+    assert f"**{len(chosen)} of 1,800 trials have ended**, 2 of 50 in each cell" in text
+    assert "Times are of This Processor, Linux, Python 3." in text
+    assert "0.12" in text
+
+
 def test_files_are_sorted_whatever_the_order_of_trials(keeping):
     keys = [json.dumps([config[key] for key in sorted(config)]) for config in keeping.plan("recovery-heatmaps")]
     assert keys == sorted(keys)

@@ -57,6 +57,8 @@ def section(name: str, folder: Path) -> list[str]:
     experiment, ended, records = trials_of(name, KEPT / f"{name}.csv")
     command = f"`hrpursuit reproduce {name} --scale paper`"
     lines = ["", f"## {experiment.title}", "", f"{command}. {how_many(experiment, ended)}"]
+    if "machine" in records:
+        lines[-1] += f" Times are of {' and '.join(sorted(set(records.machine)))}."
     with figure_style():
         findings = experiment.conclude(records, PAPER_SCALE)
         for part, figure in findings.figures.items():
