@@ -197,6 +197,12 @@ class TestFromAnEarlierRun:
         assert run(arguments) == 1
         assert said in capsys.readouterr().err
 
+    def test_a_column_of_results_that_is_missing_is_named(self, written, tmp_path, capsys):
+        written.write_text("\n".join(line.rpartition(",")[0] for line in written.read_text().splitlines()) + "\n")
+        arguments = ["reproduce", "lp-balls", "--out", str(tmp_path / "b"), "--jobs", "1", "--from", str(written)]
+        assert run(arguments) == 1
+        assert "lacks a column of lp-balls" in capsys.readouterr().err
+
     def test_times_and_several_experiments_take_none(self, written, tmp_path, capsys):
         arguments = ["--out", str(tmp_path / "b"), "--from", str(written)]
         assert run(["reproduce", "time-by-atoms", *arguments]) == 1
