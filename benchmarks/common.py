@@ -14,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from hrpursuit import HRP, MisspecifiedWarning
+from hrpursuit.core.masked import fill_with_row_means
 from hrpursuit.datasets import make_sparse_coded
 from hrpursuit.experiments.machine import machine, versions
 from hrpursuit.experiments.readings import read
@@ -64,10 +65,10 @@ def october() -> np.ndarray | None:
 
 def row_means_in_gaps(X: np.ndarray) -> np.ndarray:
     """Each gap the mean of its row; rows without any reading the row before (the first: zero)."""
-    observed = ~np.isnan(X)
-    means = np.where(observed, X, 0).sum(axis=1) / np.maximum(observed.sum(axis=1), 1)
-    last = np.maximum.accumulate(np.where(observed.any(axis=1), np.arange(len(X)), 0))
-    return np.where(observed, X, means[last][:, None])
+    filled, empty = fill_with_row_means(X), np.isnan(X).all(axis=1)
+    last = np.maximum.accumulate(np.where(empty, 0, np.arange(len(X))))
+    filled[empty] = filled[last[empty]].mean(axis=1, keepdims=True)
+    return filled
 
 
 def polar_by_svd(G: np.ndarray) -> np.ndarray:

@@ -24,6 +24,7 @@ from scipy.fft import fft2
 from scipy.ndimage import gaussian_filter, uniform_filter
 from skimage.data import coffee
 
+from hrpursuit.experiments.denoisers import psnr
 from hrpursuit.images import denoise
 
 try:
@@ -36,10 +37,6 @@ COUNTED = ((5.0, 10.0), (1.0, 2.0))  # gain, readout noise
 JPEG = ((10.0, 90), (10.0, 75), (20.0, 75), (20.0, 50))  # σ before, quality
 LITTLE = 1.0  # dB
 SIDE = 256
-
-
-def psnr(image, clean):
-    return float(10 * np.log10(255**2 / np.mean((image - clean) ** 2)))
 
 
 def photographs(n_most):

@@ -17,6 +17,7 @@ import math
 import re
 import sys
 from collections.abc import Callable, Iterable
+from functools import cache
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -694,6 +695,45 @@ def sensor_table() -> str:
 
 
 SCATTERED = ("ksvd", "spams", "translearn")
+
+
+@cache
+def _recovered() -> Any:
+    """Of the heat maps as published at the paper's scale: root mean squared error by cell and method, and the fewest
+    and most trials of a cell.
+    """
+    import pandas as pd  # noqa: PLC0415 - for these figures alone
+    from paper_scale import kept_rows  # noqa: PLC0415
+
+    from hrpursuit.experiments.catalogue.recovery_heatmaps import columns  # noqa: PLC0415
+
+    published = columns(pd.DataFrame(kept_rows("recovery-heatmaps")))[1]
+    published = published[published.method != "ours"]
+    cells = (published.loose_error**2).groupby([published.sparsity, published.n_samples, published.method])
+    counts = cells.size()
+    return (cells.mean() ** 0.5).unstack().dropna(), counts.min(), counts.max()
+
+
+@figure
+def recovery_trials() -> str:
+    errors, least, most = _recovered()
+    return f"{least} to {most} trials in each of {len(errors)} cells" if least < most else f"{most} trials in each cell"
+
+
+@figure
+def recovery_order() -> str:
+    from hrpursuit.experiments.methods import METHODS  # noqa: PLC0415
+
+    means = _recovered()[0].mean().sort_values()
+    labels = {name: METHODS[name].label.replace("Proposed (paper)", "proposed") for name in means.index}
+    return ", ".join(f"{labels[name]} {value:.2f}" for name, value in means.items())
+
+
+@figure
+def recovery_of_dense_codes() -> str:
+    errors = _recovered()[0]
+    dense = errors[errors.index.get_level_values("sparsity") > 0.4].mean()
+    return f"{dense['proposed']:.2f} against {dense['logcosh-rtr']:.2f}"
 
 
 # Scale

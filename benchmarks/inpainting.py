@@ -16,6 +16,7 @@ from results import Results
 from scipy.interpolate import LinearNDInterpolator, NearestNDInterpolator
 from skimage.restoration import inpaint_biharmonic
 
+from hrpursuit.experiments.denoisers import psnr
 from hrpursuit.experiments.photographs import JUDGED, TUNING, photograph
 from hrpursuit.images import inpaint
 
@@ -65,10 +66,6 @@ OTHERS = ("biharmonic", "linear")
 FEW = 3
 
 
-def psnr(image, filled, mask):
-    return 10 * np.log10(255**2 / np.mean(np.square((image - filled)[mask])))
-
-
 def rows(results, names):
     for kind, make in MASKS.items():
         found = {name: [] for name in METHODS}
@@ -79,7 +76,7 @@ def rows(results, names):
             for method, fill in METHODS.items():
                 start = time.process_time()
                 filled = fill(given, mask)
-                found[method].append((psnr(image, filled, mask), time.process_time() - start))
+                found[method].append((psnr(filled[mask], image[mask]), time.process_time() - start))
         decibels = {method: np.array([p for p, _ in each]) for method, each in found.items()}
         gains = {method: decibels["inpaint"] - decibels[method] for method in OTHERS}
         reached = [results.bar(f"{kind}: above {method}, mean dB", gain.mean(), at_least=0)
@@ -109,7 +106,7 @@ def large(results, millions):
     taken = time.perf_counter() - start
     peak = peak_memory()
     every = np.broadcast_to(mask[..., None], image.shape)
-    error = psnr(image.astype(np.float32), filled.astype(np.float32), every)
+    error = psnr(filled[every].astype(np.float32), image[every].astype(np.float32))
     results.figures(
         "half of the pixels missing", ["pixels".rjust(14), "seconds", "peak, MB", "PSNR"],
         [(f"{height} x {width} x 3", taken, peak, error)],

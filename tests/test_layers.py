@@ -81,8 +81,8 @@ INSIDE = {
         ["demo"],
     ],
     "experiments": [
-        ["experiment", "machine", "peers", "population", "quirks", "style"],
-        ["as_published", "cache", "errors", "photographs", "published", "readings", "registry", "synthetic", "workers"],
+        ["experiment", "machine", "peers", "population", "published", "quirks", "style"],
+        ["as_published", "cache", "earlier", "errors", "photographs", "readings", "registry", "synthetic", "workers"],
         ["methods", "patch_denoisers", "runner"],
         ["comparison", "denoisers", "output", "timing", "trials"],
         ["catalogue", "report"],

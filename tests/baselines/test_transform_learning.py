@@ -60,6 +60,11 @@ class TestTransformUpdate:
     def test_singular_transforms_are_infinitely_bad(self, fixed_codes):
         *_, cost = fixed_codes
         assert cost.value_and_grad(np.zeros((6, 6)))[0] == np.inf
+        assert np.isnan(cost.grad(np.zeros((6, 6)))).all()
+
+    def test_the_gradient_alone_is_the_same(self, fixed_codes):
+        *_, W, cost = fixed_codes
+        assert np.array_equal(cost.grad(W), cost.value_and_grad(W)[1])
 
 
 class TestTransformLearning:

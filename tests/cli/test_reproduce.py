@@ -156,3 +156,58 @@ def test_a_terminal_shows_the_trials_and_ctrl_c_keeps_them(tmp_path):
     again = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert "from the cache" in again.stdout.splitlines()[0]
     assert again.stderr == ""
+
+
+class TestFromAnEarlierRun:
+    @pytest.fixture
+    def written(self, tmp_path, capsys):
+        """The file of a whole run."""
+        assert run(["reproduce", "lp-balls", "--out", str(tmp_path / "a"), "--jobs", "1"]) == 0
+        capsys.readouterr()
+        return tmp_path / "a" / "lp-balls.csv"
+
+    @pytest.mark.parametrize("is_folder", [False, True])
+    def test_its_trials_are_taken_and_the_others_run(self, written, only_cheap, is_folder, tmp_path, capsys):
+        lines = written.read_text().splitlines(keepends=True)
+        part = tmp_path / "lp-balls.csv"
+        part.write_text("".join(line for line in lines if not line.startswith("4")))
+        given = part.parent if is_folder else part
+        names = "all" if is_folder else "lp-balls"
+        arguments = ["reproduce", names, "--out", str(tmp_path / "b"), "--jobs", "1", "--from", str(given)]
+        assert run(arguments) == 0
+        assert "4 trials, 3 from an earlier run" in capsys.readouterr().out
+        assert (tmp_path / "b" / "lp-balls.csv").read_bytes() == written.read_bytes()
+        if is_folder:
+            assert "4 trials, 3 of them from an earlier run" in (tmp_path / "b" / "report.html").read_text()
+        assert run(arguments) == 0
+        assert "4 trials, 3 from an earlier run, 1 from the cache" in capsys.readouterr().out
+
+    @pytest.mark.parametrize(
+        ("change", "said"),
+        [
+            (lambda text: text.replace("p,", "q,", 1), "it has no column p"),
+            (lambda text: text.replace("\n4,", "\n5,"), "p 5, n_points 721 is no trial of lp-balls"),
+            (lambda text: text.rstrip().rpartition(",")[0], "expected 6 cells"),
+        ],
+    )
+    def test_what_does_not_belong_to_the_plan_is_refused(self, written, change, said, tmp_path, capsys):
+        text = change(written.read_text())
+        written.write_text(text)
+        arguments = ["reproduce", "lp-balls", "--out", str(tmp_path / "b"), "--from", str(written)]
+        assert run(arguments) == 1
+        assert said in capsys.readouterr().err
+
+    def test_a_column_of_results_that_is_missing_is_named(self, written, tmp_path, capsys):
+        written.write_text("\n".join(line.rpartition(",")[0] for line in written.read_text().splitlines()) + "\n")
+        arguments = ["reproduce", "lp-balls", "--out", str(tmp_path / "b"), "--jobs", "1", "--from", str(written)]
+        assert run(arguments) == 1
+        assert "lacks a column of lp-balls" in capsys.readouterr().err
+
+    def test_times_and_several_experiments_take_none(self, written, tmp_path, capsys):
+        arguments = ["--out", str(tmp_path / "b"), "--from", str(written)]
+        assert run(["reproduce", "time-by-atoms", *arguments]) == 1
+        assert "measures times" in capsys.readouterr().err
+        assert run(["reproduce", "theory", *arguments]) == 1
+        assert "several kinds" in capsys.readouterr().err
+        assert run(["reproduce", "lp-balls", "two-stage", *arguments]) == 1
+        assert "give one NAME" in capsys.readouterr().err

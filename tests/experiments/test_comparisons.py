@@ -104,6 +104,12 @@ class TestHeatMaps:
         limits = {axis.collections[0].get_clim() for axis in axes[:9] if axis.collections}
         assert limits == {(1e-3, 1.0)}
 
+    def test_eight_panels_leave_no_hole(self):
+        axes = recovery_heatmaps.conclude(self.records(ours=1e-15), Settings()).figures["as-published"].axes[:-1]
+        assert len(axes) == 8
+        assert {axis.get_subplotspec().get_gridspec().get_geometry() for axis in axes} == {(2, 4)}
+        assert all(axis.get_title() for axis in axes)
+
 
 class TestTimeTables:
     def records(self, ours, others, error=1e-15):

@@ -7,7 +7,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from hrpursuit.baselines.atom_update import SparseCodes
 from hrpursuit.core.coding import codes_block
 from hrpursuit.datasets import make_sparse_coded
-from hrpursuit.experiments.as_published import dense, learn, replace_in_turn, with_ties
+from hrpursuit.experiments.as_published import dense, learn, plain_gradient, replace_in_turn, with_ties
 from hrpursuit.experiments.errors import recovery_error
 from hrpursuit.experiments.methods import METHODS, installed, missing, warm_up
 from hrpursuit.experiments.quirks import (
@@ -110,6 +110,15 @@ class TestAsPublished:
     def test_codes_that_tie_are_all_kept(self):
         codes = np.array([[3.0, -2, 2, 1], [1, 1, -1, 1], [4, 3, 2, 1]])
         assert_array_equal(with_ties(codes, 2), [[3, -2, 2, 0], [1, 1, -1, 1], [4, 3, 0, 0]])
+
+    def test_steps_that_are_too_long_are_told(self, rng):
+        options = {"n_nonzero": 2, "log_det": 0.5, "frobenius": 0.25, "max_inner": 60, "max_iter": 10}
+        X = rng.standard_normal((50, 4))
+        W, S = plain_gradient(X, np.eye(4), step_size=1e-4, **options)
+        assert_array_equal(np.count_nonzero(S, axis=1), 2)
+        assert np.isfinite(W).all()
+        with pytest.raises(ArithmeticError, match="steps of 1 along the gradient are too long"):
+            plain_gradient(X, np.eye(4), step_size=1.0, **options)
 
     def test_rounding_leaves_the_complement(self):
         X = np.random.default_rng(0).laplace(size=(60, 8)) @ np.diag(

@@ -46,14 +46,27 @@ class TransformCost:
         lu, pivots, info = dgetrf(W)
         if info != 0:
             return math.inf, W
-        WG = W @ self.G
-        gradient = WG - self.C
+        gradient = W @ self.G
+        gradient -= self.C
         value = float(np.vdot(gradient - self.C, W)) + self.energy
         value += self.frobenius * float(np.vdot(W, W)) - self.log_det * float(np.log(np.abs(lu.diagonal())).sum())
+        return value, self._whole(gradient, W, lu, pivots)
+
+    def grad(self, W: Array) -> Array:
+        """Undefined everywhere where W is singular."""
+        lu, pivots, info = dgetrf(W)
+        if info != 0:
+            return np.full_like(W, np.nan)
+        gradient = W @ self.G
+        gradient -= self.C
+        return self._whole(gradient, W, lu, pivots)
+
+    def _whole(self, gradient: Array, W: Array, lu: Array, pivots: Array) -> Array:
+        """Half the gradient of the fit made into that of the whole cost, in place."""
         gradient += self.frobenius * W
         gradient *= 2
         gradient -= self.log_det * dgetri(lu, pivots, overwrite_lu=1)[0].T
-        return value, gradient
+        return gradient
 
 
 def conjugate_gradients(cost: TransformCost, W: Array, step_size: float, max_iter: int) -> tuple[Array, float, float]:

@@ -35,6 +35,8 @@ from hrpursuit.progress import Bars
               help="Folder for the results and the cache of trials.")  # fmt: skip
 @click.option("--data", type=click.Path(path_type=Path),
               help="File of sensor readings (or its folder); HRPURSUIT_DATA by default.")  # fmt: skip
+@click.option("--from", "earlier", type=click.Path(path_type=Path, exists=True),
+              help="CSV file of an earlier run, or its folder: trials in it are not run again.")  # fmt: skip
 @methods_option(METHODS)
 @click.option("--fill", "fills", type=click.Choice(list(FILLS)), multiple=True,
               help="How sensor-table prepares the readings; all ways by default.")  # fmt: skip
@@ -51,6 +53,7 @@ def reproduce(
     jobs: int | None,
     out: Path,
     data: Path | None,
+    earlier: Path | None,
     methods: str,
     fills: Sequence[str],
     scaling: str,
@@ -86,6 +89,8 @@ def reproduce(
         methods=tuple(chosen_methods(methods, METHODS)),
     )
     _check_options(experiments, settings)
+    if earlier is not None and earlier.is_file() and len(experiments) != 1:
+        raise ValueError("--from with a file has the trials of one experiment: give one NAME, or a folder.")
     if out.exists() and not out.is_dir():
         raise ValueError(f"{out} is a file; give a folder for the results.")
     out.mkdir(parents=True, exist_ok=True)
@@ -98,7 +103,7 @@ def reproduce(
                 outcomes.append(Outcome(experiment, skipped=f"it {why_not}"))
                 click.echo(f"{experiment.name}: skipped, it {why_not}", err=True)
                 continue
-            results = run_trials(experiment, settings, out / "cache", workers, bars, _say)
+            results = run_trials(experiment, settings, out / "cache", workers, bars, _say, earlier)
             with figure_style():
                 findings = conclude(experiment, results, settings)
                 outcomes.append(write(experiment, results, findings, out))
@@ -156,7 +161,8 @@ def _tell(outcome: Outcome, is_short: bool) -> None:
     results, findings = outcome.results, outcome.findings
     assert results is not None
     assert findings is not None
-    cached = f", {results.n_cached} from the cache" if results.n_cached else ""
+    cached = f", {results.n_earlier} from an earlier run" if results.n_earlier else ""
+    cached += f", {results.n_cached} from the cache" if results.n_cached else ""
     click.echo(f"{outcome.experiment.name}: {results.n_trials} trials{cached}, {results.seconds:.1f} s")
     if not is_short:
         for table in findings.tables:

@@ -42,6 +42,8 @@ def conclude(experiment: Experiment, results: Results, settings: Settings) -> Fi
     try:
         return experiment.conclude(results.records, settings)
     except Exception as error:
+        if results.n_earlier and isinstance(error, KeyError | AttributeError):  # how pandas tells of a missing column
+            raise ValueError(f"the file of the earlier run lacks a column of {experiment.name}: {error}.") from error
         if not results.failures:
             raise
         text = (

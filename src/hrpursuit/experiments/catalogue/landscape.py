@@ -93,7 +93,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
     for column, n_samples in enumerate(sizes):
         found = records[records.n_samples == n_samples]
         ball = figure.add_subplot(grid[0, column], projection="3d")
-        ball.set_title(f"({'ab'[column]}) {n_samples:,} samples".replace(",", " "), color=INK)
+        ball.set_title(f"({'ab'[column]}) {n_samples:,} samples", color=INK)
         _draw_ball(ball, found, limits)
         mesh = _draw_map(figure.add_subplot(grid[1, column], projection="mollweide"), found, limits)
     figure.colorbar(mesh, ax=figure.axes, label="objective, $-\\frac{1}{n}\\sum_i |d\\cdot y_i|^3$", shrink=0.7)
@@ -173,7 +173,7 @@ def _verdict(records: pd.DataFrame) -> Verdict:
     few, many = minima.iloc[0], minima.iloc[-1]
     agrees = bool(many["count"] == len(TARGETS) and many["max"] < few["max"] and many["max"] < 5)
     parts = [
-        f"{int(row['count'])} minima, the farthest {row['max']:.1f} degrees away from a true atom, with {n} samples"
+        f"{int(row['count'])} minima, the farthest {row['max']:.1f} degrees away from a true atom, with {n:,} samples"
         for n, row in minima.iterrows()
     ]
     return Verdict(

@@ -84,7 +84,7 @@ def conclude(records: pd.DataFrame, settings: Settings) -> Findings:
 
 def _picture(means: pd.DataFrame, settings: Settings, what: str) -> Figure:
     names = [name for name in PANELS if name in means.index]
-    n_columns = min(3, len(names))
+    n_columns = 4 if len(names) % 4 == 0 else min(3, len(names))  # as published there are eight
     n_rows = -(-len(names) // n_columns)
     figure, axes = panels(n_rows, n_columns, 1.6 + 3.8 * n_columns, 1.3 + 3.4 * n_rows, sharex=True, sharey=True)
     shared = means.error.unstack("method")[names].dropna()  # at quick scale some columns have fewer numbers of samples

@@ -25,11 +25,11 @@ def plan(settings: Settings) -> list[Config]:
     return [
         {"where": where, "n_features": n_features, "theta": theta, "exponent": exponent, "trial": trial,
          "seed": settings.seed, "quirks": sorted({*asked, *((SHRINK,) if where == SPHERE else ())})}
+        for trial in range(4 if settings.is_quick else 10)  # a part of a run covers all cells
         for exponent in (EXPONENTS[:-1] if settings.is_quick else EXPONENTS)
         for n_features in (SIZES[:2] if settings.is_quick else SIZES)
         for theta in THETAS
         for where in MANIFOLDS
-        for trial in range(4 if settings.is_quick else 10)
     ]  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def _verdicts(records: pd.DataFrame) -> list[Verdict]:
     def told(scheme: str) -> str:
         largest = records.exponent.max()
         parts = [
-            f"{'never up to ' + format(largest, 'g') if e is None else format(e, 'g')} ({where}, theta = {theta:g})"
+            f"{'never up to ' + format(largest, 'g') if e is None else format(e, 'g')} ({where}, θ = {theta:g})"
             for e, (where, theta) in zip(first[scheme], cells, strict=True)
         ]
         return ", ".join(parts)

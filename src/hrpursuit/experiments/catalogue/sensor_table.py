@@ -50,7 +50,7 @@ WHY = {
     "10 to 22 of 56 atoms at T0 = 5 (ten starts) do not belong to their codes; how many is chance, and the paper has "
     "one run.",
     "spams": "The longer SPAMS learns, the worse conditioned its dictionary is (condition number 8 to 14 after 300 "
-    "iterations, 200 to 2,300 after the 1,000 of the paper), by how much is chance of the start, and the codes by its "
+    "iterations, 40 to 2,600 after the 1,000 of the paper), by how much is chance of the start, and the codes by its "
     "inverse differ with it; the paper has one run.",
     "translearn": "The transform is scaled to rows of unit norm, and its transpose decodes as if it were orthogonal. "
     "Codes that tie are all kept, as the authors' decoder does: the first codes are readings, many of them equal.",

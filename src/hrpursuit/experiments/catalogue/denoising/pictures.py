@@ -24,7 +24,7 @@ _SHOWN = ("best", "fast", "paper", "bm3d", "ksvd", "nlm", "tv", "wavelet")
 
 
 def against_time(records: pd.DataFrame) -> Figure:
-    """PSNR less that of BM3D (of `best` where it is not there) against CPU time, a panel a sigma."""
+    """PSNR minus that of BM3D (of `best` where it is not there) against CPU time, a panel a sigma."""
     names, sigmas = methods_in(records), sigmas_of(records)
     reference = BM3D if BM3D in names else BEST
     figure, axes = panels(1, len(sigmas), 3.2 + 3.4 * len(sigmas), 5.2, sharey=True, sharex=True)
@@ -41,7 +41,7 @@ def against_time(records: pd.DataFrame) -> Figure:
         axis.set_xscale("log")
         axis.grid(alpha=0.25)
         letter(axis, f"σ = {sigma:g}")
-    axes[0, 0].set_ylabel(f"PSNR less that of {DENOISERS[reference].label} (dB)")
+    axes[0, 0].set_ylabel(f"PSNR minus that of {DENOISERS[reference].label} (dB)")
     figure.supxlabel("CPU time per image (s)", fontsize=14)
     figure.legend(loc="outside right center", frameon=False)
     return figure

@@ -41,7 +41,7 @@ def means(records: pd.DataFrame, column: str, *, part: str = "") -> Table:
 
 
 def differences_to(records: pd.DataFrame, reference: str, *, part: str = "") -> list[Table]:
-    """PSNR of the other methods less that of the reference, pair by pair, with its confidence interval."""
+    """PSNR of the other methods minus that of the reference, pair by pair, with its confidence interval."""
     names, sigmas = methods_in(records), sigmas_of(records)
     if reference not in names or len(names) < 2:
         return []
@@ -56,19 +56,19 @@ def differences_to(records: pd.DataFrame, reference: str, *, part: str = "") -> 
         note = "Mean over photographs, ± half of its 95% confidence interval (Student's, over photographs)."
     if records.draw.nunique() > 1:
         note += f" Other noise on the same photographs would move a mean by {moved:.3f} dB at the most, as surely."
-    title = f"PSNR less that of {DENOISERS[reference].label}, in dB"
+    title = f"PSNR minus that of {DENOISERS[reference].label}, in dB"
     return [Table(title, header(sigmas), rows, note, part)]
 
 
 def by_photograph(records: pd.DataFrame, method: str, other: str, *, part: str = "") -> list[Table]:
-    """PSNR of one method less that of another on each photograph."""
+    """PSNR of one method minus that of another on each photograph."""
     if not {method, other} <= set(records.method):
         return []
     pairs = differences(records, method, other).groupby("image").mean()
     rows = [
         [name, *(f"{value:+.2f}" for value in row)] for name, row in zip(pairs.index, pairs.to_numpy(), strict=True)
     ]
-    title = f"PSNR of {DENOISERS[method].label} less that of {DENOISERS[other].label}, by photograph, in dB"
+    title = f"PSNR of {DENOISERS[method].label} minus that of {DENOISERS[other].label}, by photograph, in dB"
     return [Table(title, header(list(pairs.columns)), rows, part=part)]
 
 
