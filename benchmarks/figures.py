@@ -503,7 +503,7 @@ def codec_sizes() -> str:
 @figure
 def codec_ratios() -> str:
     """Least and largest over all tables and targets."""
-    return span((row["ours/best"] for row in rows("compression_sizes", "bytes; every codec")))
+    return span(row["ours/best"] for row in rows("compression_sizes", "bytes; every codec"))
 
 
 @figure

@@ -56,7 +56,7 @@ def cases(n_samples: int) -> Iterator[tuple[str, dict[str, Any], np.ndarray]]:
 
 
 def passes(path: Path, settings: dict[str, Any]) -> tuple[int, int, int, str]:
-    """Of a fit from the file: passes, samples of up to 30 and of more rows per feature, and the other passes by kind."""
+    """Of a fit: all passes, samples of up to 30 and of more rows per feature, and the passes over all rows by kind."""
     rows = open_rows(path)
     rows.watcher, sizes, draw = PassNames(), [], rows.sample
 
