@@ -782,27 +782,46 @@ def passes_on_paper() -> str:
 
 @figure
 def fits_on_paper() -> str:
-    """Of chunks of 1 GB."""
+    """Of chunks of 1 GB, by the constants and the passes that were measured."""
+    import cost_model  # noqa: PLC0415 - for this table alone
 
-    def cell(row: dict[str, Any], kind: str) -> str:
-        taken, dollars = row[f"{kind}, s"], row[f"{kind}, $"]
+    constants = cost_model.Constants(
+        *(row["value"] for row in rows("cost_model", "the constants") if "2048" not in row["constant"])
+    )
+    found = [(case, taken) for case, taken in cost_model.fits_on_paper(constants) if case.chunk == 1e9]
+
+    def cell(case: Any, taken: float) -> str:
         time = f"{number(taken / 3600)} hours" if taken > 3600 else f"{number(taken)} s"
-        return f"{time}, ${number(dollars)}"
+        return f"{time}, ${number(case.dollars(taken))}"
 
-    found = [row for row in rows("cost_model", "on paper: fits") if row["chunk, GB"] == 1]
+    kinds = ("exactly sparse data, certified", "noisy data", "dense data")
     return table(
-        ["a fit of", *(f"{_power(row['readings'])} readings" for row in found)],
+        ["a fit of", *(f"{_power(case.readings)} readings" for case, _ in found)],
         [
-            ["data stays in memory", *(row["in memory"] for row in found)],
-            *(
-                [name, *(cell(row, kind) for row in found)]
-                for name, kind in (
-                    ("exactly sparse data, certified", "certified"),
-                    ("noisy data", "noisy"),
-                    ("dense data", "dense"),
-                )
-            ),
+            ["data stays in memory", *("yes" if case.stays else "no" for case, _ in found)],
+            *([kind, *(cell(case, taken[k]) for case, taken in found)] for k, kind in enumerate(kinds)),
         ],
+    )
+
+
+@figure
+def passes_of_fits() -> str:
+    names = {"posterior": "EM steps", "value and grad": "steps of Stage Two", "l1": "l1 norm"}
+
+    def parts(row: dict[str, Any]) -> str:
+        kinds: dict[str, int] = {}
+        for part in row["passes over all rows, by kind"].split(", "):
+            count, kind = part.split(" ", maxsplit=1)
+            kinds[names.get(kind, kind)] = kinds.get(names.get(kind, kind), 0) + int(count)
+        n_samples = row["small samples"] + row["large samples"]
+        kinds["sample" if n_samples == 1 else "samples"] = n_samples
+        if kinds.get("l1 norm", 1) > 1:
+            kinds["l1 norms"] = kinds.pop("l1 norm")
+        return ", ".join(kind if count == 1 else f"{count} {kind}" for kind, count in kinds.items())
+
+    return table(
+        ["data", "passes", "which"],
+        ([row["data"], str(row["passes"]), parts(row)] for row in rows("passes", "fits of")),
     )
 
 

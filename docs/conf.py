@@ -33,6 +33,7 @@ extensions = [
     "api_pages",
     "benchmark_pages",
     "command_pages",
+    "pictures",
 ]
 exclude_patterns = ["extensions", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json"]
 nitpicky = True
