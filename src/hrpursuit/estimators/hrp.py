@@ -133,14 +133,15 @@ class HRP(LikelihoodMixin):
     recover_atom : Recovers a single atom.
     sparse_code : Computes codes in a given dictionary.
 
-    Notes ----- **Missing values.** NaN is a missing value. At first each gap is filled with the mean of the observed
-    entries of its row (with zero if there are none), as in the paper, and a dictionary is learned from the filled
-    samples. Without `n_nonzero_coefs`, and with `scheme="paper"`, this is all that is done. With `n_nonzero_coefs` and
-    `scheme="exact"`, codes and dictionary are then fitted in turn to the observed entries only: the codes of each row
-    by least squares on atoms that are chosen greedily and exchanged as long as the error falls, the dictionary to the
-    table in which the gaps hold the reconstruction. The error on the observed entries never rises. Since this keeps the
-    codes of all rows, samples with gaps have to be in memory; `transform` codes row by row, and also reads them from
-    files.
+    Notes
+    -----
+    **Missing values.** NaN is a missing value. At first each gap is filled with the mean of the observed entries of its
+    row (with zero if there are none), as in the paper, and a dictionary is learned from the filled samples. Without
+    `n_nonzero_coefs`, and with `scheme="paper"`, this is all that is done. With `n_nonzero_coefs` and `scheme="exact"`,
+    codes and dictionary are then fitted in turn to the observed entries only: the codes of each row by least squares on
+    atoms that are chosen greedily and exchanged as long as the error falls, the dictionary to the table in which the
+    gaps hold the reconstruction. The error on the observed entries never rises. Since this keeps the codes of all rows,
+    samples with gaps have to be in memory; `transform` codes row by row, and also reads them from files.
 
     `np.where(np.isnan(X), hrp.inverse_transform(hrp.transform(X)), X)` has the reconstruction in the gaps. It is no
     good method to fill gaps: codes that fit the observed entries of a sample say little about its missing ones, and
