@@ -13,6 +13,7 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 from common import command_line, seconds
+from passes import PassNames
 from results import ROOT, Results
 from scipy.optimize import nnls
 from workers import workers
@@ -199,19 +200,6 @@ def square_rate() -> float:
     rng = np.random.default_rng(0)
     A = rng.standard_normal((2048, 2048), dtype=np.float32)
     return 2 * 2048**3 / seconds(lambda: A @ A, 3)
-
-
-class PassNames(list):
-    """Notes the name of each pass."""
-
-    def begin(self, name: str, n_rows: int | None) -> None:
-        self.append(name)
-
-    def advance(self, n_rows: int) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
 
 
 def passes_of_fits(results: Results, folder: Path) -> None:
