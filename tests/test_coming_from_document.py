@@ -98,7 +98,11 @@ class TestEveryName:
         assert methods <= set(column("Methods and functions", 0))
 
     def test_ours(self):
-        ours = {name for row in table("Fitted attributes and the mixing matrix") for name in re.findall(r"\b[a-z]\w*_\b", row[2])}
+        ours = {
+            name
+            for row in table("Fitted attributes and the mixing matrix")
+            for name in re.findall(r"\b[a-z]\w*_\b", row[2])
+        }
         for name in ours - {"n_steps_"}:
             assert hasattr(HRP_ICA, name), name
         assert isinstance(MiniBatchHRP(random_state=0).fit(X).n_steps_, int)
