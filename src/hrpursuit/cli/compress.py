@@ -1,4 +1,4 @@
-"""hrpursuit compress: a table of readings into a small file."""
+"""hrpursuit compress: write a table of readings to a small file."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""hrpursuit decode: samples from codes."""
+"""hrpursuit decode: compute samples from their codes."""
 
 from pathlib import Path
 

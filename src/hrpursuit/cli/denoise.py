@@ -1,4 +1,4 @@
-"""hrpursuit denoise: images without their noise."""
+"""hrpursuit denoise: remove noise from images."""
 
 import math
 import os

@@ -1,4 +1,4 @@
-"""hrpursuit encode: codes of a file in a learned dictionary."""
+"""hrpursuit encode: compute the codes of samples in a learned dictionary."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""hrpursuit reproduce: the paper's figures and tables."""
+"""hrpursuit reproduce: compute the paper's figures and tables."""
 
 import time
 from collections.abc import Iterator, Sequence

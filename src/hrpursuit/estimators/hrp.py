@@ -1,4 +1,4 @@
-"""The estimator for data that is all there: validates, delegates to a scheme, sets attributes."""
+"""The estimator for data that is available at once: validates, delegates to a scheme, sets attributes."""
 
 import dataclasses
 import warnings
