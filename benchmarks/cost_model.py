@@ -3,6 +3,7 @@
 Run `python benchmarks/cost_model.py`: about a minute. docs/explanation/scale.md says what the figures mean.
 """
 
+import json
 import math
 import tempfile
 from collections.abc import Callable
@@ -12,7 +13,8 @@ from pathlib import Path
 import dask.array as da
 import numpy as np
 from common import command_line, seconds
-from results import Results
+from passes import PassNames
+from results import ROOT, Results
 from scipy.optimize import nnls
 from workers import workers
 
@@ -200,19 +202,6 @@ def square_rate() -> float:
     return 2 * 2048**3 / seconds(lambda: A @ A, 3)
 
 
-class PassNames(list):
-    """Notes the name of each pass."""
-
-    def begin(self, name: str, n_rows: int | None) -> None:
-        self.append(name)
-
-    def advance(self, n_rows: int) -> None:
-        pass
-
-    def end(self) -> None:
-        pass
-
-
 def passes_of_fits(results: Results, folder: Path) -> None:
     """How often a fit reads its file, and what more rows buy."""
     n = 64
@@ -302,8 +291,29 @@ class OnPaper:
         return taken * self.n_cores / 3600 * CORE_HOUR
 
 
+def counted(data: str) -> tuple[int, int, int]:
+    """Passes over all rows after the survey, and samples of up to 30 and of more rows per feature, by passes.py."""
+    table = json.loads((ROOT / "benchmarks" / "results" / "passes.json").read_text())["figures"].popitem()[1]
+    [(_, n_passes, n_small, n_large, _)] = [row for row in table["rows"] if row[0] == data]
+    return n_passes - 1 - n_small - n_large, n_small, n_large
+
+
+def fits_on_paper(constants: Constants) -> list[tuple[OnPaper, list[float]]]:
+    """Each case, with the seconds of a certified, a noisy and a dense fit."""
+    kinds = [counted(data) for data in ("exactly sparse", "sparse plus noise", "dense")]
+    return [(case, [case.fit(*kind) for kind in kinds]) for case in cases_on_paper(constants)]
+
+
+def cases_on_paper(constants: Constants) -> list[OnPaper]:
+    return [
+        OnPaper(constants, readings, n_cores, chunk)
+        for readings, n_cores in ((1e12, 2_000), (1e15, 20_000))
+        for chunk in (64e6, 1e9)
+    ]
+
+
 def on_paper(results: Results, constants: Constants) -> None:
-    """64 features, float32; a certified fit of 2 passes, a noisy one of 10, a dense one of 12."""
+    """64 features, float32."""
     supposed = [
         ("dollars per core-hour", CORE_HOUR),
         ("dollars per GB-month", GB_MONTH),
@@ -312,14 +322,9 @@ def on_paper(results: Results, constants: Constants) -> None:
         ("seconds per level of the tree", HOP),
     ]
     results.figures("supposed, not measured", ["what".ljust(30), "value"], supposed)
-    cases = [
-        OnPaper(constants, readings, n_cores, chunk)
-        for readings, n_cores in ((1e12, 2_000), (1e15, 20_000))
-        for chunk in (64e6, 1e9)
-    ]
 
     def pieces():
-        for case in cases:
+        for case in cases_on_paper(constants):
             first = case.readings, case.size / 1e12, case.size / 1e9 * GB_MONTH, case.n_cores
             times = case.reading, case.arithmetic, case.tasks, case.tree
             yield *first, case.chunk / 1e9, case.n_chunks, *times, case.n_chunks * 8 * 64**2 / case.size
@@ -329,8 +334,7 @@ def on_paper(results: Results, constants: Constants) -> None:
     results.figures("on paper: a pass", header, pieces())
 
     def fits():
-        for case in cases:
-            taken = [case.fit(0, 1), case.fit(6, 2, 1), case.fit(7, 3, 1)]
+        for case, taken in fits_on_paper(constants):
             times = (cell for one in taken for cell in (one, case.dollars(one)))
             yield case.readings, case.chunk / 1e9, "yes" if case.stays else "no", *times
 

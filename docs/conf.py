@@ -34,6 +34,7 @@ extensions = [
     "benchmark_pages",
     "command_pages",
     "paper_pages",
+    "pictures",
 ]
 exclude_patterns = ["extensions", "gallery/**/*.ipynb", "gallery/**/*.py", "gallery/**/*.json"]
 nitpicky = True

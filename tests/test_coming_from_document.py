@@ -92,13 +92,17 @@ class TestEveryName:
         frame = pd.DataFrame(X, columns=[f"s{i}" for i in range(8)])
         fitted = {name for name in vars(cls(random_state=0).fit(frame)) if re.fullmatch(r"[a-z]\w*[a-z]_", name)}
         k = 0 if cls in ica_classes() else 1
-        listed = [row[0 if row[k] == "the same" else k] for row in table("Fitted attributes")]
+        listed = [row[0 if row[k] == "the same" else k] for row in table("Fitted attributes and the mixing matrix")]
         assert fitted <= set(re.findall(r"\w+_\b", " ".join(listed)))
         methods = {name for name in dir(cls) if not name.startswith("_") and callable(getattr(cls, name))}
         assert methods <= set(column("Methods and functions", 0))
 
     def test_ours(self):
-        ours = {name for row in table("Fitted attributes") for name in re.findall(r"\b[a-z]\w*_\b", row[2])}
+        ours = {
+            name
+            for row in table("Fitted attributes and the mixing matrix")
+            for name in re.findall(r"\b[a-z]\w*_\b", row[2])
+        }
         for name in ours - {"n_steps_"}:
             assert hasattr(HRP_ICA, name), name
         assert isinstance(MiniBatchHRP(random_state=0).fit(X).n_steps_, int)

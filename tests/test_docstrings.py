@@ -91,3 +91,10 @@ def test_defaults_in_docstrings_are_those_of_the_signature(cls):
         assert documented == (
             f"{parameter.default:g}" if isinstance(parameter.default, float) else str(parameter.default)
         ) or (name == "tol" and float(documented) == parameter.default)
+
+
+@pytest.mark.parametrize("name", [*PUBLIC, *METHODS])
+def test_titles_of_sections_stand_on_lines_of_their_own(name):
+    """One that runs into a paragraph hides the class from the reference."""
+    docstring = (PUBLIC | METHODS)[name].__doc__ or ""
+    assert not re.search(r"\S[ \t]+-{4,}|-{4,}[ \t]+\S", docstring)

@@ -3,12 +3,13 @@
 import importlib
 import json
 import re
+from collections import Counter
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[1]
-UNITS = r"(?:%|times\b|dB\b|bytes\b|ms\b|MB\b|kB\b|seconds\b|minutes\b)"
+UNITS = r"(?:%|(?:times|dB|bytes|bits|[kMGT]i?B|[µm]?s|seconds|minutes|hours|days|points|percent)\b)"
 
 
 @pytest.fixture(scope="module")
@@ -69,36 +70,91 @@ def test_one_row_is_found_or_an_error_says_how_many(figures, tmp_path, monkeypat
 
 
 def measured(text):
-    """Figures with a unit in prose and tables, outside code and outside the marks."""
-    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    """Figures in prose, tables, headings and captions, outside code and outside the marks: numbers with a unit, with a
+    decimal point, or with a power of ten.
+    """
+    text = re.sub(r"^```.*?^```", "", text, flags=re.DOTALL | re.MULTILINE)
     text = re.sub(r"<!-- figure: .*?<!-- end -->", "", text, flags=re.DOTALL)
-    text = re.sub(r"!?\[[^\]]*\]\([^)]*\)|`[^`]*`", "", text)
-    return re.findall(rf"\d[\d.,]*\s?{UNITS}", text)
+    text = re.sub(r"\]\([^)]*\)|`[^`]*`", "", text)  # targets of links; their words and the captions of pictures stay
+    number = r"\d[\d.,]*(?:e-?\d+)?"
+    found = re.findall(rf"(?<![\w.])(?:{number}\s?{UNITS}|\d[\d,]*\.\d+(?:e-?\d+)?|\d+e-?\d+)", text)
+    return [re.sub(r"\s+", " ", figure) for figure in found]
 
 
-#: Numbers with a unit in the prose of a page that are settings, limits, or facts of a set of data; all others come from
-#: benchmarks. The formats and the rerun of the paper are not looked at: they are full of such numbers.
+#: Numbers in the prose of a page that are settings, limits, versions, or facts of a set of data, each as often as it
+#: occurs; all others come from benchmarks. The formats and the rerun of the paper are not looked at: they are full of
+#: such numbers. The figures of the rerun come from `hrpursuit reproduce`.
 SETTINGS = {
-    "explanation/certificate.md": ["7%"],
-    "explanation/denoiser.md": ["1%", "99%", "1.5 times", "90%", "1.5 times", "262,144 times"],
-    "explanation/limits.md": ["7%", "60%", "262,144 times"],
-    "explanation/method.md": ["65%", "0.3 times", "6 dB", "0 dB", "1%", "22.5%"],
-    "explanation/online.md": ["8 times"],
-    "explanation/scale.md": ["100 MB", "4 GB", "1 ms", "1 GB", "32.8 kB"],
-    "how_to/compress.md": ["1%", "5%", "20%", "5 times", "100 times", "33 bytes"],
-    "how_to/larger_than_memory.md": ["8 MB"],
-    "how_to/live.md": ["1%", "8 bytes"],
-    "tutorials/researcher.md": ["30%"],
+    "README.md": ["20%", "50%", "3.11"],
+    "docs/explanation/certificate.md": ["2.5", "7%"],
+    "docs/explanation/codec.md": ["12.3", "0.1", "12.3", "12.3", "273.15"],
+    "docs/explanation/denoiser.md": [
+        *("2.7", "1%", "99%", "1.5 times", "90%", "1.5", "1.5 times", "262,144 times", "1e8")
+    ],
+    "docs/explanation/limits.md": ["7%", "60%", "262,144 times"],
+    "docs/explanation/method.md": [
+        *("0.3", "0.65", "0.054", "65%", "50%", "0.3 times", "0.1", "1.5", "1e-15", "6 dB", "0 dB", "1%", "22.5%")
+    ],
+    "docs/explanation/online.md": ["8 times", "0.2", "1.2"],
+    "docs/explanation/scale.md": [
+        *("33.6", "0.045", "0.023", "100 MB", "4 GB", "1 ms", "1 GB", "0.045", "1 GB", "1 GB", "1 GB", "32.8 kB"),
+        "26 GB",
+    ],
+    "docs/how_to/compress.md": [
+        *("1%", "5%", "20%", "5 times", "100 times", "0.1", "1000.1", "1000.0", "0.10000000000002", "64 bits"),
+        *("0.0", "0.0", "0.0", "12.3", "12.3", "64 bits", "33 bytes", "512 MiB"),
+    ],
+    "docs/how_to/larger_than_memory.md": ["1.0", "8 MB"],
+    "docs/how_to/live.md": ["1%", "8 bytes"],
+    "docs/how_to/upgrade.md": ["1.0", "1.0", "0.1"],
+    "docs/index.md": ["20%", "50%"],
+    "docs/start/install.md": ["3.11"],
+    "docs/tutorials/images.md": ["8 bits"],
+    "docs/tutorials/researcher.md": ["30%"],
+    "examples/recovery/gaps.py": ["744 hours"],
+    "examples/scaling/file_larger_than_memory.py": ["128 MB", "100 GB", "200 times", "8 MB"],
 }
-NOT_LOOKED_AT = {"reference/format.md", "reference/wire.md", "reference/experiments.md"}
+NOT_LOOKED_AT = {"docs/reference/format.md", "docs/reference/wire.md", "docs/reference/experiments.md"}
+GENERATED = {"docs/gallery", "docs/reference/api", "docs/reference/commands", "docs/reference/results"}
+
+
+def prose():
+    """Every page with figures, and the text of the examples, which becomes pages of the gallery."""
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    for path in pages:
+        name = path.relative_to(ROOT).as_posix()
+        if name not in NOT_LOOKED_AT and not any(name.startswith(folder + "/") for folder in GENERATED):
+            yield name, path.read_text()
+    for path in sorted((ROOT / "examples").rglob("*.py")):
+        lines = re.findall(r"^# (?!%%)(.*)$", path.read_text(), flags=re.MULTILINE)
+        yield path.relative_to(ROOT).as_posix(), "\n".join(lines).replace("``", "`")
 
 
 def test_no_result_is_typed_by_hand():
-    assert measured("it takes 3 ms, or `5 ms`, and <!-- figure: a -->0.2 times<!-- end --> that") == ["3 ms"]
-    assert not measured((ROOT / "README.md").read_text())
-    docs = ROOT / "docs"
-    for path in sorted(docs.glob("*/*.md")):
-        page = path.relative_to(docs).as_posix()
-        if page not in NOT_LOOKED_AT and path.parent.name != "gallery":
-            typed = set(measured(path.read_text())) - set(SETTINGS.get(page, ()))
-            assert not typed, f"{page}: {sorted(typed)}: write the figure of a benchmark, or list it as a setting"
+    for page, text in prose():
+        typed = Counter(measured(text)) - Counter(SETTINGS.get(page, ()))
+        assert not typed, f"{page}: {sorted(typed)}: write the figure of a benchmark, or list it as a setting"
+
+
+def test_settings_are_those_that_pages_have():
+    pages = dict(prose())
+    for page, settings in SETTINGS.items():
+        assert not Counter(settings) - Counter(measured(pages[page])), page
+
+
+@pytest.mark.parametrize(
+    ("planted", "seen"),
+    [
+        ("A fit takes 3 ms, or `5 ms`.", ["3 ms"]),
+        ("It is <!-- figure: a -->0.2 times<!-- end --> that, or 0.3\ntimes.", ["0.3 times"]),
+        ("| method | error |\n| --- | --- |\n| HRP | 0.0067 |", ["0.0067"]),
+        ("## Twice as fast: 40 MB", ["40 MB"]),
+        ("- an error of [4e-16](limits.md#0.5)", ["4e-16"]),
+        ("![The error falls\nto 1e-15 from 1.5 on.](pictures/a_2.5.png)", ["1e-15", "1.5"]),
+        ("takes 0.04 to 1.9 s", ["0.04", "1.9 s"]),
+        ("```python\nprint(0.5)  # 3 ms\n```", []),
+    ],
+    ids=["prose", "beside a mark", "table", "heading", "link", "caption", "range", "code"],
+)
+def test_a_figure_that_is_planted_is_seen(planted, seen):
+    assert measured(f"# A page\n\n{planted}\n") == seen

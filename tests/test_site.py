@@ -50,6 +50,13 @@ SEARCHES = {
     "JPEG noise correlated": "tutorials/images",
     "photon counts": "tutorials/images",
     "BM3D networks": "explanation/limits",
+    "overcomplete": "explanation/limits",
+    "commercial licence": "start/install",
+    "imputation": "how_to/gaps",
+    "cite bibtex": "reference/citing",
+    "T0 grid search": "how_to/choosing_t0",
+    "convergence max_iter tol": "how_to/coming_from",
+    "video": "tutorials/images",
 }
 
 

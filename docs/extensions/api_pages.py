@@ -24,9 +24,26 @@ MODULES = {
     "hrpursuit.plots": "Pictures of results",
 }
 
+#: Of modules that also have names for use within the package, those that users need.
+NAMES = {
+    "hrpursuit.compression.numcodecs": ["HRPCodec"],
+    "hrpursuit.rows": ["open_rows", "write_blocks", "BlockError", "Rows", "Source", "Opener"],
+}
+#: Methods for use within the package, or called by another library.
+INTERNAL = {
+    "Certificate": {"reordered"},
+    "Decoder": {"parts_of_headers", "parts_of_chunk", "places_of"},
+    "HRPCodec": {"from_dict", "to_dict", "validate", "compute_encoded_size"},
+    "HRPOptions": {"limits"},
+    "Noise": {"of_planes"},
+    "Target": {"of_columns", "of_column", "amounts", "to_bytes", "read"},
+}
+
 
 def public_names(module: ModuleType) -> list[str]:
-    """The names of `__all__`; of a module without it the functions and classes that are defined there."""
+    """The names of `__all__`, or those listed above; of a module without either the functions and classes in it."""
+    if module.__name__ in NAMES:
+        return NAMES[module.__name__]
     if hasattr(module, "__all__"):
         return list(module.__all__)
     return [
@@ -47,6 +64,7 @@ def methods_of(cls: type) -> list[str]:
         and inspect.isroutine(getattr(cls, name))
         and (getattr(getattr(cls, name), "__module__", "") or "").startswith("hrpursuit")
         and getattr(cls, name).__doc__
+        and name not in INTERNAL.get(cls.__name__, ())
     ]
 
 

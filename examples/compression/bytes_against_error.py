@@ -4,8 +4,8 @@ How small does a table get?
 """
 
 # %%
-# A simulated month of 56 sensors with its gaps, at ever larger bounds on the error of a reading. The general
-# compressor xz gets the same readings rounded to the same bound, and without their gaps.
+# A simulated month of 56 sensors with gaps is compressed with larger and larger bounds on the error of a reading. For
+# comparison, the general-purpose compressor xz gets the same readings, rounded to the same bound, without their gaps.
 
 import lzma
 
@@ -28,7 +28,7 @@ for bound in bounds:
     xz.append(len(lzma.compress(steps.tobytes(), preset=9)))
 
 # %%
-# Every reading is within the bound, gaps and time stamps come back, and the file says which bound it keeps.
+# Every reading is within the bound, gaps and time stamps come back, and the bound is stored in the file.
 
 figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
 places = np.arange(len(bounds))

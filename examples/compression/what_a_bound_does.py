@@ -4,7 +4,7 @@ What do readings look like within a bound?
 """
 
 # %%
-# Three days of one sensor, as they were and as they come back from files that may be off by 2 and by 10 at most.
+# Three days of one sensor, before compression and after, from files with a bound of 2 and of 10.
 
 import matplotlib.pyplot as plt
 
@@ -16,8 +16,8 @@ sensor = table["s07"].loc["2024-10-03":"2024-10-05"]
 again = {bound: decompress(compress(table, max_error=bound))["s07"].loc[sensor.index] for bound in (2, 10)}
 
 # %%
-# The grey band is the bound. Within 2 the curve is nearly the given one; within 10 its rise and fall over the day are
-# left, and details are gone. The file is about a fifth as large.
+# The grey band shows the bound. With a bound of 2 the curve is nearly the original; with 10 its rise and fall over the
+# day remain, but details are lost, and the file is about a fifth as large.
 
 figure, axes = plt.subplots(2, 1, figsize=(8, 5), sharex=True, sharey=True, layout="constrained")
 for axis, (bound, values) in zip(axes, again.items(), strict=True):

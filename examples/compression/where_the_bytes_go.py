@@ -4,7 +4,7 @@ Where do the bytes of a file go?
 """
 
 # %%
-# A month of 56 sensors at four targets; ``describe`` counts the bytes of each part.
+# A month of 56 sensors is compressed with four targets, and ``describe`` counts the bytes of each part of the file.
 
 import matplotlib.pyplot as plt
 
@@ -21,7 +21,8 @@ targets = {
 parts = {name: describe(compress(table, **target)).parts for name, target in targets.items()}
 
 # %%
-# Nearly all bytes are readings. Gaps, names and time stamps cost little; only sparse codes have to send a dictionary.
+# Nearly all bytes are for the readings. Gaps, names and time stamps cost little; only the target with five codes per
+# hour has to store a dictionary.
 
 shown = {"readings": "#2166ac", "dictionary": "#b35806", "gaps": "#5aae61"}
 figure, axis = plt.subplots(figsize=(8, 3.4), layout="constrained")

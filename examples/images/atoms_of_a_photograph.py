@@ -4,7 +4,7 @@ What are the atoms of a photograph?
 """
 
 # %%
-# A dictionary of 64 atoms is learned on the 8 x 8 patches of a photograph, five codes per patch.
+# For each photograph, a dictionary of 64 atoms is learned on its patches of 8 x 8 pixels, with five codes per patch.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -27,8 +27,8 @@ def drawn(model):
 
 
 # %%
-# Smooth shades come first, then edges and stripes in the directions that the photograph has: fur in the one, the legs
-# of a tripod in the other.
+# Smooth shades are used most, then edges and stripes in the directions that occur in the photograph: fur in one, the
+# legs of a tripod in the other.
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 for (image_axis, atom_axis), (name, image) in zip(axes.reshape(2, 2), photographs.items(), strict=True):

@@ -1,11 +1,12 @@
 """
-How much of an image do five numbers a patch keep?
-==================================================
+How much of an image do five numbers per patch keep?
+====================================================
 """
 
 # %%
-# All 8 x 8 patches of a photograph, each coded with T0 = 5 of 64 numbers. The paper's scheme learns a dictionary and
-# cuts the codes; the default goes on to fit the dictionary to codes of that sparsity.
+# All 8 x 8 patches of a photograph, each coded with T0 = 5 numbers instead of 64. The paper's scheme learns a
+# dictionary and then drops all but the five largest codes; the default also fits the dictionary to five codes per
+# patch.
 
 import warnings
 

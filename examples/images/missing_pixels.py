@@ -21,7 +21,7 @@ masks = {"half missing": rng.random(image.shape[:2]) < 0.5, "four fifths missing
 masks["written over"] = written
 
 # %%
-# Errors are of the missing pixels alone; the others come back as they were.
+# The errors are those of the missing pixels only; all others come back unchanged.
 
 figure, axes = plt.subplots(2, 3, figsize=(9, 6.6), layout="constrained")
 for column, (name, mask) in zip(axes.T, masks.items(), strict=True):

@@ -4,8 +4,8 @@ What is left of a photograph under strong noise?
 """
 
 # %%
-# Noise of 50 of 255 levels. The dictionaries are learned on the noisy photograph itself: nothing else is known, and the
-# strength of the noise is estimated.
+# The noise has a standard deviation of 50 on a scale of 0 to 255. The dictionaries are learned on the noisy photograph
+# itself, and the strength of the noise is estimated.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -20,7 +20,7 @@ noisy = clean + 50 * rng.standard_normal(clean.shape)
 print(f"estimated noise: {estimate_sigma(noisy, average_sigmas=True, channel_axis=-1):.1f}")
 
 # %%
-# "fast" looks at each patch alone; "best" at groups of patches that look alike.
+# Both modes filter groups of similar patches: "fast" in three steps at one scale, "best" in six steps at three scales.
 
 pictures = {"with noise": noisy}
 for mode in ("fast", "best"):

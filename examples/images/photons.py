@@ -4,8 +4,8 @@ What if the noise is that of counted photons?
 """
 
 # %%
-# A camera counts photons: dark places have little noise, bright ones much. With ``noise="poisson"`` each pixel is
-# treated with the noise that its brightness has.
+# A camera counts photons: dark places have little noise, and bright places have more. With ``noise="poisson"`` each
+# pixel is treated according to the noise that goes with its brightness.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -25,7 +25,7 @@ pictures = {
 }
 
 # %%
-# The peak signal-to-noise ratio is of the brightness that the counts stand for.
+# The peak signal-to-noise ratio refers to the true brightness, of which the counts are a noisy measurement.
 
 figure, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained")
 for axis, (name, picture) in zip(axes, pictures.items(), strict=True):

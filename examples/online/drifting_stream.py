@@ -4,8 +4,8 @@ What becomes of a dictionary when the data moves on?
 """
 
 # %%
-# Sensors whose mixing changes: for a while it stands still, then it drifts, then it changes altogether and stands
-# still again. `MiniBatchHRP` sees the samples in batches of 50; `HRP` was fitted once, to the first 1,000.
+# The true dictionary is constant at first, then drifts slowly, is constant again, and is then replaced by another one.
+# `MiniBatchHRP` gets the samples in batches of 50; `HRP` is fitted once, to the first 1,000 samples.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,7 +35,7 @@ def stream():
 
 
 # %%
-# Both are compared with the dictionary of the moment. The truth is not known to either.
+# Both are compared with the true dictionary of the moment, which neither of them knows.
 
 online, once, first = MiniBatchHRP(random_state=0), HRP(random_state=0), []
 rows, errors, drifts = [], {"online": [], "once": []}, []
@@ -54,8 +54,8 @@ print(f"changes seen: {online.n_changes_}")
 print(f"error at the end: {errors['online'][-1]:.4f}; of the fit at the start: {errors['once'][-1]:.2f}")
 
 # %%
-# The online estimate follows the drift at a small distance, notices the change, and is right again a few hundred
-# samples later. `drift_` needs no truth: it tells how much less sparse the codes have become.
+# The online estimate follows the drift closely, notices the change, and is right again a few hundred samples later.
+# `drift_` does not need the true dictionary: it measures how much less sparse the codes have become.
 
 figure, (top, bottom) = plt.subplots(2, 1, sharex=True, height_ratios=[2.2, 1], figsize=(8, 5.6), layout="constrained")
 top.semilogy(rows, errors["once"], color="#b35806", lw=1.8, label="HRP, fitted once at the start")

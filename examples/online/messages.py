@@ -4,7 +4,8 @@ How many bytes does a time slot take on the air?
 """
 
 # %%
-# Four days of 56 sensors, sent hour by hour within a bound of 2 on every reading. Three messages are lost.
+# The readings of 56 sensors over four days are sent hour by hour, with a bound of 2 on the error of every reading.
+# Three of the messages are lost.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -28,8 +29,9 @@ for hour, readings in enumerate(table.to_numpy()):
         errors.append(np.nanmax(np.abs(slot.values - table.to_numpy()[slot.time // HOUR])))
 
 # %%
-# A keyframe a day stands alone, and the other messages depend on it. After a loss the receiver shows a gap, never a
-# wrong value, until the next keyframe, which repeats the four hours before it. A live controller asks for one at once.
+# Once a day the message is a keyframe, which can be decoded alone; the other messages depend on those before them.
+# After a loss the receiver has a gap, but never a wrong value, until the next keyframe, which repeats the four hours
+# before it. `hrpursuit live controller` asks for a keyframe at once; this example does not.
 
 figure, axis = plt.subplots(figsize=(8.5, 3.6), layout="constrained")
 hours = np.arange(len(sizes))

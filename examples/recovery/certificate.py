@@ -4,8 +4,8 @@ When can a learned dictionary be trusted?
 """
 
 # %%
-# A dictionary of 20 atoms is learned from ever fewer samples, ten times each. `certificate_` looks at the codes alone,
-# not at the truth; here the truth is known, so the picture can tell whether it was right.
+# A dictionary of 20 atoms is learned from different numbers of samples, ten times each. `certificate_` judges by the
+# codes alone. In this example the true dictionary is known, so the picture can show whether the certificate was right.
 
 import matplotlib.pyplot as plt
 from hrpursuit import HRP
@@ -25,7 +25,7 @@ for n_samples in samples:
         outcomes[outcome].append(count)
 
 # %%
-# Where the samples are too few, the answer is wrong and says so.
+# With too few samples the dictionary is wrong, and is not certified.
 
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 colours = {"certified, right": "#2166ac", "certified, wrong": "#b2182b"}

@@ -42,8 +42,8 @@ for condition in conditions:
         errors[name].append(dictionary_error(learn(X), atoms))
 
 # %%
-# With ``dictionary="complete"`` the atoms are exact whatever their angles. An orthogonal dictionary cannot be right
-# where the atoms are not, and FastICA, which assumes independent codes but not sparse ones, has its statistical error.
+# With ``dictionary="complete"`` the atoms are exact whatever their angles. An orthogonal dictionary cannot be right if
+# the atoms are not orthogonal, and FastICA, which does not make use of exact zeros, has its statistical error.
 
 figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
 colours = ["#b35806", "#5aae61", "#2166ac"]

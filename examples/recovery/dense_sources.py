@@ -5,7 +5,7 @@ What if no code is zero at all?
 
 # %%
 # Ten independent Laplace sources, mixed by an orthogonal dictionary. No unbiased estimate can have a smaller error than
-# the Cramer-Rao bound, which falls as one over the root of the number of samples.
+# the Cramer-Rao bound, which is proportional to one over the square root of the number of samples.
 
 import warnings
 from importlib.util import find_spec

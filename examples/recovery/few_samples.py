@@ -4,7 +4,8 @@ How few samples does it take to learn a dictionary exactly?
 """
 
 # %%
-# Forty features, a fifth of the codes not zero: the scheme of the paper against the default, as the samples grow.
+# With 40 features and a fifth of the codes nonzero, the scheme of the paper and the default are compared for different
+# numbers of samples.
 
 import warnings
 
@@ -27,7 +28,8 @@ for n_samples in samples:
         found.append(dictionary_error(model.components_, components))
 
 # %%
-# The paper's scheme comes closer with every doubling; the default is exact as soon as the samples determine the answer.
+# The error of the paper's scheme falls slowly with the number of samples; the default is exact as soon as there are
+# enough samples to determine the dictionary.
 
 figure, axis = plt.subplots(figsize=(6, 4), layout="constrained")
 for scheme, found in errors.items():

@@ -4,8 +4,9 @@ What is lost when readings are missing?
 """
 
 # %%
-# A simulated city: 744 hours of 56 sensors. Some readings are taken away on top of its own gaps, and five codes per
-# hour are fitted to the rest: once with the gaps left open, once after they were filled with the mean of the hour.
+# The data is a simulated table of 744 hours and 56 sensors. In addition to its own gaps, some readings are removed, and
+# a dictionary with five codes per hour is fitted to the rest: once with the gaps left open, and once after filling them
+# with the mean of the hour.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -36,8 +37,8 @@ for share in shares:
         errors[name].append(error(model, X, observed & np.isfinite(table)))
 
 # %%
-# Codes that are fitted to the observed readings alone reproduce them better, and the more is missing, the more so.
-# What they say of the *missing* readings is not to be trusted: HRP is no method to fill gaps.
+# Codes that are fitted to the observed readings alone reproduce them better, and the advantage grows with the share of
+# missing readings. They say little about the *missing* readings, though: do not use HRP to fill gaps.
 
 figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
 for (name, found), colour in zip(errors.items(), ["#2166ac", "#b35806"], strict=True):

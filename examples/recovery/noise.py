@@ -4,8 +4,8 @@ How far does noise move the atoms?
 """
 
 # %%
-# Thirty features, 3,000 samples, a fifth of the codes not zero, and white noise. The true error needs the truth;
-# ``verdict_.expected_error`` does not.
+# The data has 30 features, 3,000 samples, a fifth of the codes nonzero, and white noise. The true error can only be
+# computed if the true dictionary is known; ``verdict_.expected_error`` estimates it without.
 
 import warnings
 
@@ -29,7 +29,7 @@ for snr_db in levels:
     paper.append(dictionary_error(HRP(scheme="paper", random_state=0).fit(X).components_, atoms))
 
 # %%
-# What the model expects of itself follows the true error, and the level of the noise is found as well.
+# The expected error agrees with the true error, and the noise level is estimated as well.
 
 figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
 axis.semilogy(levels, paper, "s-", color="#b35806", label='scheme="paper"')

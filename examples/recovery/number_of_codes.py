@@ -4,8 +4,8 @@ How many codes does a sample need?
 """
 
 # %%
-# Samples with three codes each, and noise. The reconstruction error falls with every further code, so it cannot choose;
-# the likelihood of samples that were not learned from can.
+# Each sample has three nonzero codes, and there is noise. The reconstruction error falls with every additional code, so
+# it cannot be used to choose the number; the likelihood of held-out samples can.
 
 import matplotlib.pyplot as plt
 import numpy as np

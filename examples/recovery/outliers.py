@@ -4,8 +4,8 @@ How many outliers does a fit survive?
 """
 
 # %%
-# A share of the samples is replaced by noise ten times as large as the others. Both methods see the same 1,000 samples
-# of 20 features.
+# A share of the samples is replaced by noise ten times as large as the other samples. Both methods get the same 1,000
+# samples of 20 features.
 
 import warnings
 
@@ -35,7 +35,7 @@ for share in shares:
         errors[name].append(dictionary_error(learn(spoilt), atoms))
 
 # %%
-# The search of HRP looks at the direction of a sample alone, so that a large one has no more weight than a small one.
+# The search of HRP uses only the direction of each sample, so that a large sample has no more weight than a small one.
 
 figure, axis = plt.subplots(figsize=(7, 4.2), layout="constrained")
 for (name, found), colour in zip(errors.items(), ["#5aae61", "#2166ac"], strict=True):

@@ -4,8 +4,9 @@ Why does a search that never comes to rest find the dictionary?
 """
 
 # %%
-# A hundred features, a thousand samples, half of the codes not zero. The steps of the search turn the atoms by a fixed
-# angle, however small the gradient is, and the gradient is that of a batch: both act as a temperature.
+# The data has 100 features and 1,000 samples, and half of the codes are not zero. The steps of the search turn the
+# atoms by a fixed angle, however small the gradient is, and the gradient is computed from a random batch of the
+# samples. Both act like a temperature.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -52,8 +53,9 @@ def run(n_batch, turn, seed):
 
 
 # %%
-# Too hot, the atoms wander; too cold, they are stuck where they happened to be. In between, some atoms lock on, and the
-# others follow. What is left of the error is the heat itself: the search then cools for a moment, and polishes.
+# If the search is too hot, the atoms wander; if it is too cold, they get stuck in a local minimum. In between, some
+# atoms find true ones and the others follow. The error that remains is caused by the temperature itself: to remove it,
+# hrpursuit shrinks the steps at the end, and polishes the result.
 
 figure, (left, right) = plt.subplots(1, 2, figsize=(10, 4.4), layout="constrained")
 steps = EVERY * np.arange(1, N_STEPS // EVERY + 1)

@@ -4,8 +4,8 @@ Where does the time go when worker processes share a fit?
 """
 
 # %%
-# 100,000 noisy samples of 64 features in 10 chunks. Each chunk is made by the worker that keeps it, so no data is ever
-# sent: a task goes to the chunk, and a sum of 64 x 64 numbers comes back.
+# A fit to 100,000 noisy samples of 64 features in 10 chunks. Each chunk is made by the worker that keeps it, so the
+# samples are never sent: a task goes to each chunk, and a sum of 64 x 64 numbers comes back.
 
 import dask.array as da
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ def true_components():
 
 
 def make_chunk(block_info=None):
-    """A chunk by its number: should its worker be lost, another can make it again."""
+    """A chunk by its number, so that another worker can make it again if its worker is lost."""
     seed = 1 + block_info[None]["chunk-location"][0]
     settings = {"sparsity": 0.2, "components": true_components(), "snr_db": 27}
     return make_sparse_coded(CHUNK, N_FEATURES, **settings, random_state=seed)[0]
@@ -36,7 +36,7 @@ def make_samples():
 
 
 # %%
-# `fit` takes the Dask array as it is, and the client that is open. Dask notes when each task ran, and where.
+# `fit` takes the Dask array and uses the active client. Dask records when and where each task ran.
 
 
 def fit_on_workers():
@@ -50,8 +50,9 @@ def fit_on_workers():
 
 
 # %%
-# One line a worker; colours are the kinds of tasks, told by the names that Dask's dashboard shows too. After the survey
-# samples are fetched; this process loads its compiled kernels, searches and takes the first Newton steps on them.
+# There is one line per worker, and a colour for each kind of task, which is recognised by its name, the same as on
+# Dask's dashboard. After the survey, a sample of the rows is fetched; this process loads its compiled kernels,
+# searches, and takes the first Newton steps on this sample.
 
 KINDS = {
     "make-chunk": ("chunks are made", "#bdbdbd"),

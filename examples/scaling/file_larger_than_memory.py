@@ -4,8 +4,9 @@ How much memory does a fit take whose data stays on disk?
 """
 
 # %%
-# A file of a million samples of 32 features, written block by block: 128 MB stand for the 100 GB that would not fit in
-# memory. A fifth of the codes are not zero, and there is noise, so that the fit has to go over all samples many times.
+# The file has a million samples of 32 features, and is written block by block: its 128 MB stand for 100 GB that would
+# not fit in memory. A fifth of the codes is not zero, and there is noise, so that the fit has to make many passes over
+# all samples.
 
 import tempfile
 import threading
@@ -34,7 +35,7 @@ def blocks():
 
 
 # %%
-# A thread notes the memory of this process 200 times a second.
+# A thread records the memory of this process 200 times per second.
 
 process = psutil.Process()
 curves = {}
@@ -59,8 +60,8 @@ def noting(name):
 
 
 # %%
-# The same fit twice, once from the file and once after reading it; and the codes of all samples, which go from one file
-# to another.
+# The same fit is made twice, from the file and after loading it into memory. In addition, the codes of all samples are
+# computed from one file to another.
 
 names = [f"sensor {i}" for i in range(N_FEATURES)]
 with tempfile.TemporaryDirectory() as folder, threadpool_limits(1):
@@ -82,7 +83,7 @@ print(f"difference to the fit in memory: {dictionary_error(model.components_, in
 print(", ".join(f"{name}: {peak:.0f} MB" for name, peak in peaks.items()))
 
 # %%
-# Two pieces of 8 MB are in memory at a time, whatever the length of the file.
+# Whatever the length of the file, only two pieces of 8 MB are in memory at a time.
 
 colours = {"fit from the file": "#2166ac", "codes to another file": "#1b7837"}
 colours["np.load, then fit"] = "#b35806"

@@ -1,6 +1,8 @@
 """A codec for Zarr and numcodecs: real stores, by names that are found through entry points."""
 
+import importlib
 import json
+import sys
 
 import numcodecs
 import numpy as np
@@ -128,3 +130,11 @@ def test_a_chunk_that_is_another(tmp_path):
     (tmp_path / "x.zarr" / "c" / "0" / "0").write_bytes(ForNumcodecs().encode(np.ones((4, 3))))
     with pytest.raises(ValueError, match="12 numbers of type float64 where 8"):
         array[...]
+
+
+@pytest.mark.parametrize("library", ["zarr", "numcodecs"])
+def test_a_missing_library_is_named_with_the_extra_that_installs_it(library, monkeypatch):
+    monkeypatch.setitem(sys.modules, library, None)
+    monkeypatch.delitem(sys.modules, f"hrpursuit.compression.{library}")
+    with pytest.raises(ImportError, match=rf'need {library}, which is not installed: pip install "hrpursuit\[files\]"'):
+        importlib.import_module(f"hrpursuit.compression.{library}")

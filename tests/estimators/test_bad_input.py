@@ -176,7 +176,7 @@ def test_expert_settings_are_checked(wrong):
     [
         (pd.date_range("2020", periods=40, freq="h"), "holds datetime64"),
         (pd.to_timedelta(np.arange(40), unit="s"), "holds timedelta64"),
-        (["1"] * 3 + ["n/a"] * 37, "holds 'n/a' in row 4, not a number; leave it out, or mend it"),
+        (["1"] * 3 + ["n/a"] * 37, "holds 'n/a' in row 4, not a number; leave it out, or correct it"),
         (pd.Categorical(["north", "south"] * 20), "holds 'north' in row 1, not a number"),
         (np.arange(40) * 1j, "holds complex128, not numbers"),
     ],

@@ -154,7 +154,7 @@ class TestAirly:
     [
         ("", "is empty"),
         ("a,b\n", "is empty: it has no rows"),
-        ("a,b\n1,2\n3\n", "line 3 has 1 cells where the first has 2; mend it"),
+        ("a,b\n1,2\n3\n", "line 3 has 1 cells where the first has 2; correct it"),
         ("# of 2020\na,b\n1,2\n", "if the first line is a comment, --comment '#' leaves such lines out"),
         ("% by x, y, z\na,b\n1,2\n", "if the first line is a comment, --comment % leaves such lines out"),
         ("a,b\n1,2\n3,word\n", "column 'b' holds 'word' in row 2, not a number.*--text-column keeps it as text"),

@@ -53,7 +53,7 @@ class KSVD(OvercompleteBaseline):
     Parameters
     ----------
     n_nonzero_coefs : int or None, default=None
-        Nonzero codes per sample, at the most, when learning and in `transform`. None sets no limit if there is an
+        Maximum number of nonzero codes per sample, in the fit and in `transform`. None sets no limit if there is an
         `error_tol`, else a tenth of the features, at least one.
     n_components : int or None, default=None
         Number of atoms, more or fewer than features; None takes as many as features.
@@ -61,7 +61,7 @@ class KSVD(OvercompleteBaseline):
         A sample gets no more codes once the norm of its residual is at most this, in the unit of X. None sets no such
         target.
     max_iter : int, default=100
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-4
         Stop when `norm(W_next - W) / sqrt(n_components)` is at most `tol`.
     dict_init : array-like of shape (n_components, n_features) or None, default=None

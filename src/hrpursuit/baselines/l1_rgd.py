@@ -42,7 +42,7 @@ class L1RGD(SquareBaseline):
         Step t is `step_size / sqrt(t)` times the subgradient of the l1 norm per sample. This is in the unit of X: the
         default is the reference's, where nonzero codes are standard Gaussian; scale X to entries of about that size.
     max_iter : int, default=2000
-        Most iterations of each run.
+        Maximum number of iterations of each run.
     tol : float, default=5e-3
         Stop when no run has moved by more than `tol` over 50 iterations, as a distance on the sphere.
     random_state : int, RandomState instance or None, default=None

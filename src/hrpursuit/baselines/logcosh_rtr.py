@@ -36,7 +36,7 @@ class LogCoshRTR(SquareBaseline):
     n_init : int, default=1
         Starts for each atom; the end whose codes have the least l1 norm is rounded. The reference makes one.
     max_iter : int, default=500
-        Most iterations of the trust region method from each start.
+        Maximum number of iterations of the trust region method from each start.
     tol : float, default=1e-6
         Stop a run when the norm of the Riemannian gradient is at most `tol`, in the unit of X.
     random_state : int, RandomState instance or None, default=None

@@ -52,15 +52,15 @@ class SPAMS(OvercompleteBaseline):
         Weight of the penalty: a sample x has the codes s that minimise `norm(x - s @ components_)**2 / 2 + lambda1 *
         abs(s).sum()`. It has the unit of X.
     batch_size : int, default=400
-        Samples an iteration.
+        Samples per iteration.
     max_iter : int, default=1000
-        Iterations; all are made.
+        Number of iterations; there is no earlier stop.
     dict_init : array-like of shape (n_components, n_features) or None, default=None
         Dictionary to start from, one atom per row, scaled to unit norm; None draws samples that are not zero.
     random_state : int, RandomState instance or None, default=None
         Draws the start. The order in which SPAMS takes the samples is always the same.
     n_jobs : int or None, default=None
-        Threads of SPAMS; None means 1, -1 one for each core.
+        Threads of SPAMS; None means 1, -1 one per core.
     verbose : int, default=0
         2 shows a bar for each pass over data that is not in memory.
     callback : callable or None, default=None

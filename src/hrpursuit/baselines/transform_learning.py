@@ -143,7 +143,7 @@ class TransformLearning(SquareBaseline):
     max_inner_iter : int, default=60
         Steps of conjugate gradients an iteration.
     max_iter : int, default=1000
-        Most iterations.
+        Maximum number of iterations.
     tol : float, default=1e-5
         Stop when `norm(W_next - W) / norm(W)` is at most `tol`.
     dict_init : array-like of shape (n_features, n_features) or None, default=None

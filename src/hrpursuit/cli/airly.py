@@ -1,4 +1,4 @@
-"""hrpursuit airly: the table of one quantity out of a monthly file of the Airly network."""
+"""hrpursuit airly: extract the table of one quantity from a monthly file of the Airly network."""
 
 import csv
 from collections.abc import Iterator

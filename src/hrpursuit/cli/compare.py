@@ -1,4 +1,4 @@
-"""hrpursuit compare: every installed method on one file."""
+"""hrpursuit compare: fit every installed method to one file."""
 
 import dataclasses
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""hrpursuit compress: a table of readings into a small file."""
+"""hrpursuit compress: write a table of readings to a small file."""
 
 import sys
 import time
@@ -78,8 +78,8 @@ def compress(
 
     DATA is .csv (.csv.gz, .csv.zst), .parquet, .arrow (.feather, .ipc) or .npy; - is standard input (CSV). Empty cells,
     NA and NaN are gaps, and stay gaps. Columns of texts, and of true and false, are lossless. The first column is the
-    index if it has ISO 8601 time stamps, or if it has growing whole numbers and a name like time (hour, date, ...). Of
-    a table in the layout of Airly (UTC time, 171_pm25, ...) one quantity is taken.
+    index if it has ISO 8601 time stamps, or if it has increasing whole numbers and a name like time (hour, date, ...).
+    Of a table in the layout of Airly (UTC time, 171_pm25, ...) one quantity is taken.
 
     Tables that take more than 512 MiB are handled chunk by chunk; --rmse then holds in every chunk, and
     --relative-error refers to the range in the first chunk.

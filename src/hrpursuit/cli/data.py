@@ -29,6 +29,12 @@ KINDS = ".npy, .csv, .parquet, .h5, .hdf5 or .zarr"
 _TEXT_OPTIONS = ("comment", "thousands", "long")  # which only the reader of tables knows
 
 
+def model_option(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The fitted model that a command uses."""
+    return click.option("-m", "--model", "model_path", type=click.Path(path_type=Path), required=True,
+                        help="Model from `hrpursuit fit`, or saved by an estimator.")(command)  # fmt: skip
+
+
 def reading_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """Options that say how a file is to be read."""
     header = click.option(

@@ -1,10 +1,10 @@
-"""hrpursuit decode: samples from codes."""
+"""hrpursuit decode: compute samples from their codes."""
 
 from pathlib import Path
 
 import click
 
-from hrpursuit.cli.data import KINDS, load_any, reading_options
+from hrpursuit.cli.data import KINDS, load_any, model_option, reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.report import json_option, print_json
 from hrpursuit.estimators.sources import open_by_name
@@ -16,14 +16,7 @@ from hrpursuit.rows.writers import check_suffix
 
 @click.command()
 @click.argument("codes", type=click.Path(path_type=Path))
-@click.option(
-    "-m",
-    "--model",
-    "model_path",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="From `hrpursuit fit`, or saved by an estimator.",
-)
+@model_option
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Samples: {KINDS}.")
 @reading_options
 @json_option

@@ -1,4 +1,4 @@
-"""hrpursuit decompress: the table back."""
+"""hrpursuit decompress: write the table in a compressed file."""
 
 from collections.abc import Iterator
 from numbers import Integral, Real

@@ -1,4 +1,4 @@
-"""hrpursuit demo: the paper's scheme and ours on built-in data, side by side, and a month of readings compressed."""
+"""hrpursuit demo: compare the paper's scheme with ours on simulated data, and compress a month of readings."""
 
 import time
 import warnings

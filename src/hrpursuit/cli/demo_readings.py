@@ -1,4 +1,4 @@
-"""The part of the demo that compresses: a simulated month of a sensor network, in real bytes."""
+"""The part of the demo that compresses a simulated month of a sensor network, with the real sizes of files."""
 
 import lzma
 import time

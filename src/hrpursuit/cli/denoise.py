@@ -1,4 +1,4 @@
-"""hrpursuit denoise: images without their noise."""
+"""hrpursuit denoise: remove noise from images."""
 
 import math
 import os
@@ -40,19 +40,19 @@ def _finite(context: click.Context, option: click.Parameter, value: float | None
 @click.command()
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option("-o", "--out", required=True, metavar="FILE|FOLDER",
-              help="Where the image goes, in the format of this suffix; in a folder, images keep their names and "
+              help="Output file, in the format of its suffix; or a folder, in which images keep their names and  "
                    "formats.")  # fmt: skip
 @click.option("--sigma", type=click.FloatRange(min=0), callback=_finite, metavar="LEVELS",
-              help="Standard deviation of the noise in levels of the file: of 255 with 8 bits, of 65535 with 16, in "
-                   "float files in their own unit. Estimated for each image by default, and printed.")  # fmt: skip
+              help="Standard deviation of the noise in levels of the file: of 255 with 8 bits, of 65535 with 16, and "
+                   "for floats in their own unit. By default it is estimated for each image, and printed.")  # fmt: skip
 @click.option("--mode", type=click.Choice(["best", "fast", "paper"]), default="best", show_default=True,
-              help="best: groups of patches, in many steps; fast: in three; paper: as the paper has it.")  # fmt: skip
+              help="best: the best result; fast: several times faster; paper: the scheme of the paper.")  # fmt: skip
 @click.option("--patch-size", type=click.IntRange(SMALLEST_PATCH, LARGEST_PATCH), default=8, show_default=True,
               help="Side of a patch in pixels.")  # fmt: skip
 @click.option("--noise", type=click.Choice(list(KINDS)), default="gaussian", show_default=True,
-              help="correlated: of neighbouring pixels, with a spectrum that is estimated. poisson: of counted "
-                   "photons; --sigma is then the noise of the readout, 0 by default. poisson-gaussian: the same, but "
-                   "both are estimated if they are not given.")  # fmt: skip
+              help="gaussian: white noise. correlated: between pixels; the spectrum is estimated. poisson: of counted "
+                   "photons; --sigma is then the readout noise, 0 by default. poisson-gaussian: the same, but  "
+                   "gain and readout noise are estimated if they are not given.")  # fmt: skip
 @click.option("--gain", type=click.FloatRange(min=0, min_open=True), callback=_finite,
               help="Levels per photon, with --noise poisson (1 by default) and poisson-gaussian.")  # fmt: skip
 @click.option(
@@ -61,9 +61,9 @@ def _finite(context: click.Context, option: click.Parameter, value: float | None
     help="The pages of a TIFF file are planes of a volume or frames of a film: denoise them together.",
 )
 @click.option("--jobs", type=click.IntRange(min=1),
-              help=f"Tiles or pages at the same time; by default one per core, at most {_MOST_JOBS}.")  # fmt: skip
+              help=f"Number of tiles or pages at a time; by default one per core, at most {_MOST_JOBS}.")  # fmt: skip
 @click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True,
-              help="Seed of the choice of patches to learn from.")  # fmt: skip
+              help="Seed of the random choice of patches to learn from.")  # fmt: skip
 @click.option("--compare", type=click.Path(path_type=Path), metavar="PICTURE",
               help="Draw before, after and what was removed, side by side (.png, .svg or .pdf).")  # fmt: skip
 @json_option
@@ -83,10 +83,10 @@ def denoise(
 ) -> int:
     """Remove noise from IMAGES: PNG, JPEG, TIFF, PGM, PPM, BMP or WebP.
 
-    Grey, RGB, 8 and 16 bits, float TIFF; type and size stay. Alpha, colour profile, orientation and dots an inch are
-    kept, and EXIF, but not in TIFF. Each page of a TIFF file is denoised alone, unless
-    --planes says that they belong together. Several images go into a folder, under
-    their names: hrpursuit denoise *.png -o clean/
+    Images may be grey or RGB, with 8 or 16 bits, or floats in TIFF; the output has the same type and size. Alpha
+    channel, colour profile, orientation and resolution are kept, and EXIF data except in TIFF. Each page of a TIFF file
+    is denoised on its own, unless --planes says that they belong together. Several images are written to a folder,
+    under their names: hrpursuit denoise *.png -o clean/
 
     Needs the extra `images`: pip install "hrpursuit[cli,images]".
     """

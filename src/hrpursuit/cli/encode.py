@@ -1,4 +1,4 @@
-"""hrpursuit encode: codes of a file in a learned dictionary."""
+"""hrpursuit encode: compute the codes of samples in a learned dictionary."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -7,7 +7,7 @@ from typing import Any
 import click
 import numpy as np
 
-from hrpursuit.cli.data import KINDS, is_plain, load_any, open_samples, reading_options
+from hrpursuit.cli.data import KINDS, is_plain, load_any, model_option, open_samples, reading_options
 from hrpursuit.cli.interrupt import stop_if_interrupted
 from hrpursuit.cli.options import table_options
 from hrpursuit.cli.report import json_option, print_json
@@ -25,14 +25,7 @@ _PROBE_ROWS = 10  # a feature: enough to see how the data is rounded
 
 @click.command()
 @click.argument("data", type=click.Path(path_type=Path))
-@click.option(
-    "-m",
-    "--model",
-    "model_path",
-    type=click.Path(path_type=Path),
-    required=True,
-    help="Model from `hrpursuit fit`, or saved by an estimator.",
-)
+@model_option
 @click.option("-o", "--out", type=click.Path(path_type=Path), required=True, help=f"Where the codes go: {KINDS}.")
 @table_options
 @reading_options

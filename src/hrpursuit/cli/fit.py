@@ -86,7 +86,7 @@ def fit(
 
     DATA is .npy, .csv, .h5, .hdf5, .zarr, .parquet or a folder of Parquet files; it is read in blocks and may be larger
     than memory. Data with gaps (empty cells, NaN) is read into memory. The index (a first column of time stamps, or of
-    growing whole numbers with a name like time) is recognised as by `hrpursuit compress`, and is not a feature.
+    increasing whole numbers with a name like time) is recognised as by `hrpursuit compress`, and is not a feature.
     """
     if out.suffix.lower() != ".npz":
         raise ValueError(f"{out}: expected a name that ends in .npz; got {out.suffix or 'none'!r}.")

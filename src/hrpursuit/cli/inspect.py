@@ -1,4 +1,4 @@
-"""hrpursuit inspect: what a compressed file holds."""
+"""hrpursuit inspect: show what is in a compressed file."""
 
 from dataclasses import asdict
 from pathlib import Path

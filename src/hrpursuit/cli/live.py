@@ -1,4 +1,4 @@
-"""hrpursuit live: readings from sensors to a data centre to a remote controller, over an MQTT broker."""
+"""hrpursuit live: send readings from sensors through a gateway to a remote controller, over an MQTT broker."""
 
 import csv
 import io

@@ -19,19 +19,19 @@ EXIT_ERROR = 1
 _INTERRUPTED = "interrupted", 130
 #: In the order of the help: module, and what the command is for.
 COMMANDS = {
-    "demo": ("demo", "Learn a dictionary from built-in data and compress a month of readings."),
+    "demo": ("demo", "Learn a dictionary and compress a month of readings, with simulated data."),
     "fit": ("fit", "Learn a dictionary from a table of samples."),
-    "encode": ("encode", "Code samples in the dictionary of a model."),
-    "decode": ("decode", "Write the samples that codes stand for."),
-    "compress": ("compress", "Compress a table of sensor readings, gaps and all."),
-    "decompress": ("decompress", "Write the table that a compressed file holds."),
-    "inspect": ("inspect", "Show what a compressed file holds and where its bytes are."),
-    "verify": ("verify", "Check a compressed file, every chunk of it."),
-    "report": ("report_page", "Compress readings at several targets and draw a page of it."),
+    "encode": ("encode", "Compute the codes of samples with a fitted model."),
+    "decode": ("decode", "Compute samples from their codes."),
+    "compress": ("compress", "Compress a table of sensor readings, which may have gaps."),
+    "decompress": ("decompress", "Write the table in a compressed file as CSV, Parquet, ..."),
+    "inspect": ("inspect", "Show what is in a compressed file, and what takes its bytes."),
+    "verify": ("verify", "Check every chunk of a compressed file."),
+    "report": ("report_page", "Compress readings at several targets, and show the results on a web page."),
     "live": ("live", "Send readings live over MQTT: gateway, controller, demo."),
     "denoise": ("denoise", "Remove noise from images."),
     "compare": ("compare", "Fit every installed method to your data."),
-    "airly": ("airly", "Take the readings of one quantity out of a file of the Airly network."),
+    "airly": ("airly", "Extract the readings of one quantity from a file of the Airly network."),
     "reproduce": ("reproduce", "Compute the figures and tables of the paper."),
 }
 

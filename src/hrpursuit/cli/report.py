@@ -1,4 +1,4 @@
-"""What a command prints at its end: a table for people or JSON for machines."""
+"""What a command prints when it has finished: a table for people, or JSON for machines."""
 
 import json
 from collections.abc import Mapping, Sequence

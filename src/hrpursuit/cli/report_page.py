@@ -1,4 +1,4 @@
-"""hrpursuit report: one page about how well a table compresses."""
+"""hrpursuit report: write a web page that shows how well a table compresses."""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path

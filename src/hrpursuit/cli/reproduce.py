@@ -1,4 +1,4 @@
-"""hrpursuit reproduce: the paper's figures and tables."""
+"""hrpursuit reproduce: compute the paper's figures and tables."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -44,7 +44,7 @@ from hrpursuit.progress import Bars
               help="What sensor-table divides the readings by.")  # fmt: skip
 @click.option("--snr-db", type=float, help="Add noise to synthetic data; none by default, as in the paper.")
 @click.option("--quirk", "quirks", type=click.Choice(list(QUIRKS)), multiple=True,
-              help="Follow a habit of the published code; --list says what they are.")  # fmt: skip
+              help="Imitate a quirk of the published code; --list describes them.")  # fmt: skip
 def reproduce(
     names: Sequence[str],
     is_list: bool,

@@ -1,4 +1,4 @@
-"""hrpursuit verify: whether a compressed file is whole and keeps what it promises."""
+"""hrpursuit verify: check that a compressed file is intact and keeps its target."""
 
 from pathlib import Path
 from typing import Any

@@ -5,12 +5,16 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numcodecs.abc import Codec
-from numcodecs.compat import ensure_bytes, ndarray_copy
 
 from hrpursuit.compression.codec import compress, decompress
 from hrpursuit.compression.decoding import LIMIT
 from hrpursuit.compression.parameters import check_settings, request_target
+from hrpursuit.rows.optional import needed
+
+needed("numcodecs", "arrays of Zarr", "files")
+
+from numcodecs.abc import Codec  # noqa: E402 - after the check that it is installed
+from numcodecs.compat import ensure_bytes, ndarray_copy  # noqa: E402
 
 NAME = "hrpursuit"
 _MOST_COLUMNS = 4096  # of a chunk: beyond, further axes become rows, since columns are told by the rows before

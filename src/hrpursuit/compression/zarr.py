@@ -9,10 +9,14 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from zarr.abc.codec import ArrayBytesCodec
-from zarr.core.common import parse_named_configuration
 
 from hrpursuit.compression.numcodecs import NAME, check_parameters, pack, unpack
+from hrpursuit.rows.optional import needed
+
+needed("zarr", "arrays of Zarr", "files")
+
+from zarr.abc.codec import ArrayBytesCodec  # noqa: E402 - after the check that it is installed
+from zarr.core.common import parse_named_configuration  # noqa: E402
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ def load_model(cls: type[Model], path: str | PathLike[str]) -> Model:
     if version != VERSION:  # a version for all classes: each file is written and read by one release
         raise ValueError(
             f"{path} holds a {FORMAT} of version {version}; this hrpursuit reads {FORMAT} of version {VERSION}. Fit "
-            "and save it anew."
+            "and save it again."
         )
     if name != cls.__name__:
         raise ValueError(f"{path} holds a {name:.40}, not a {cls.__name__}; load it with {name:.40}.load.")

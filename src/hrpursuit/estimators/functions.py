@@ -1,4 +1,4 @@
-"""Functions for those who need no estimator: codes for a dictionary, and one atom."""
+"""Functions that need no estimator: codes in a given dictionary, and a single atom."""
 
 from dataclasses import dataclass
 from numbers import Integral, Real

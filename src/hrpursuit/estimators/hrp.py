@@ -1,4 +1,4 @@
-"""The estimator for data that is all there: validates, delegates to a scheme, sets attributes."""
+"""The estimator for data that is available at once: validates, delegates to a scheme, sets attributes."""
 
 import dataclasses
 import warnings
@@ -141,13 +141,13 @@ class HRP(LikelihoodMixin):
     `n_nonzero_coefs`, and with `scheme="paper"`, this is all that is done. With `n_nonzero_coefs` and `scheme="exact"`,
     codes and dictionary are then fitted in turn to the observed entries only: the codes of each row by least squares on
     atoms that are chosen greedily and exchanged as long as the error falls, the dictionary to the table in which the
-    gaps hold the reconstruction. The error on the observed entries never rises. Since the codes of all rows are kept
-    meanwhile, samples with gaps have to be in memory; `transform` codes row by row and takes them from anywhere.
+    gaps hold the reconstruction. The error on the observed entries never rises. Since this keeps the codes of all rows,
+    samples with gaps have to be in memory; `transform` codes row by row, and also reads them from files.
 
-    To fill in gaps, take the reconstruction: `np.where(np.isnan(X), hrp.inverse_transform(hrp.transform(X)), X)`. It is
-    as good as the observed entries determine the codes: set `n_nonzero_coefs` to well below the number of observed
-    entries of a sample. Without it the reconstruction is the row mean that the gap was filled with, which is no
-    estimate, although `reconstruction_error`, which sees the observed entries only, is zero.
+    `np.where(np.isnan(X), hrp.inverse_transform(hrp.transform(X)), X)` has the reconstruction in the gaps. It is no
+    good method to fill gaps: codes that fit the observed entries of a sample say little about its missing ones, and
+    low-rank methods have lower errors there. Without `n_nonzero_coefs` the reconstruction in a gap is just the mean of
+    the row, although `reconstruction_error`, which sees the observed entries only, is zero.
 
     **Other libraries.** In the terms of FastICA, `components_` is `mixing_.T` and `encoder_` is `components_.T` (up to
     order, scale and signs): here the atoms are called components, as in DictionaryLearning. There are always as many

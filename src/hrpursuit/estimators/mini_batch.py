@@ -195,7 +195,7 @@ class MiniBatchHRP(LikelihoodMixin):
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: None = None) -> Self:
-        """Go on learning with the samples X.
+        """Continue learning with the samples X.
 
         Parameters
         ----------

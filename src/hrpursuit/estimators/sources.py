@@ -1,4 +1,4 @@
-"""From what a user gives to rows: arrays are validated by scikit-learn, everything else is opened and looked at."""
+"""From what a user gives to rows: arrays are validated by scikit-learn, everything else is opened and surveyed."""
 
 import warnings
 from collections.abc import Callable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Ways to store the readings, ours and others, as trials: each one makes a file and takes the table out of it again."""
+"""Ways to store the readings, ours and others, as trials: each one writes a file and decodes the table from it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

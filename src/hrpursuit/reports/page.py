@@ -1,4 +1,4 @@
-"""One page to look at, which needs no other file and no network."""
+"""Writes the report as a single HTML page that needs no other file and no network."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Rows from a function of one's own that gives the blocks anew for every pass."""
+"""Rows from a function of the user, which yields the blocks again for every pass."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress

@@ -42,7 +42,7 @@ def check_numbers(kinds: Mapping[str, Any], name: str, is_number: Callable[[Any]
         if not is_number(kind):
             raise DataError(
                 f"{name}: column {column!r} holds {kind}, not numbers; leave it out by naming the others (columns=, "
-                "--columns), or mend it."
+                "--columns), or correct it."
             )
 
 

@@ -247,7 +247,7 @@ class CSVSource(Source):
     def _check_line(self, cells: list[str], n_row: int, error: Any) -> None:
         if len(cells) != len(self.fields):
             raise DataError(
-                f"{self.path}: row {n_row} has {len(cells)} columns where the first has {len(self.fields)}; mend it."
+                f"{self.path}: row {n_row} has {len(cells)} columns where the first has {len(self.fields)}; correct it."
             ) from error
         for name, place in zip(self.columns, self._places, strict=True):
             cell = cells[place]
@@ -255,7 +255,7 @@ class CSVSource(Source):
                 shown = f"{name!r}" if self.feature_names else f"{int(name) + 1}"
                 raise DataError(
                     f"{self.path}: column {shown} holds {cell!r} in row {n_row}, not a number; leave the column out by "
-                    "naming the others (columns=, --columns), or mend it."
+                    "naming the others (columns=, --columns), or correct it."
                 ) from error
 
 

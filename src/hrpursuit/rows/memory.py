@@ -41,7 +41,7 @@ def naming_the_column(data: Any, name: str = "X") -> Iterator[None]:
         fault = _column_without_numbers(data) if is_a(data, "pandas", "DataFrame") else None
         if fault is None:
             raise
-        raise DataError(f"{name}: column {fault}; leave it out, or mend it.") from error
+        raise DataError(f"{name}: column {fault}; leave it out, or correct it.") from error
 
 
 def _column_without_numbers(frame: Any) -> str | None:

@@ -1,4 +1,4 @@
-"""One way in for all kinds of rows."""
+"""Opens rows of every kind."""
 
 import inspect
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""DataFrames of polars, and its LazyFrames: queries that are run anew in every pass, in batches."""
+"""polars DataFrames, and LazyFrames: queries that are run again in every pass, in batches."""
 
 from collections.abc import Iterator, Sequence
 from importlib import import_module

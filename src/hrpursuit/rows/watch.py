@@ -1,4 +1,4 @@
-"""Who wants to know how far a pass over the rows has come."""
+"""Watchers, which are told how far a pass over the rows has come."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

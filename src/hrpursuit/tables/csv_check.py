@@ -1,4 +1,4 @@
-"""Whether a CSV file would be written again as it is."""
+"""Checks whether a CSV file would be written again exactly as it is."""
 
 from pathlib import Path
 from typing import Any

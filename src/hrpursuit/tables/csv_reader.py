@@ -174,7 +174,7 @@ class CSVTable:
         first = self.layout.fields[0].strip() if self.layout.fields else ""
         mark = next((mark for mark in _COMMENTS if first.startswith(mark)), None)
         if mark is None or self.layout.comment:
-            return "mend it"
+            return "correct it"
         return f"if the first line is a comment, --comment {shlex.quote(mark)} leaves such lines out"
 
     def _find_index(self, asked: str | bool) -> str | None:
@@ -391,8 +391,8 @@ class CSVTable:
         text = text if len(text) <= 80 else f"{text[:80]}..."
         keep = "" if name == self.index else "; --text-column keeps it as text"
         return DataError(
-            f"{self.name}: column {shown} holds {text!r} in row {self._rows_before + row + 1}, not {what}; mend it, or "
-            f"leave the column out (--drop-column){keep}."
+            f"{self.name}: column {shown} holds {text!r} in row {self._rows_before + row + 1}, not {what}; "
+            f"correct it, or leave the column out (--drop-column){keep}."
         )
 
 

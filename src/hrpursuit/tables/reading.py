@@ -1,4 +1,4 @@
-"""How a table is to be read."""
+"""Options that say how a table is read."""
 
 from dataclasses import dataclass
 

@@ -1,1 +1,1 @@
-"""One file a format: pixels and what stands beside them, read and written."""
+"""One file per format: reads and writes the pixels and the metadata."""

@@ -1,4 +1,4 @@
-"""PNG: pixels by libpng, and the chunks beside them as they are."""
+"""PNG: pixels by libpng; other chunks are copied unchanged."""
 
 import struct
 import warnings

@@ -1,4 +1,4 @@
-"""TIFF: one page or a stack of like pages, integers and floats of any size, by tifffile."""
+"""TIFF: one page, or a stack of pages of the same shape, with integers and floats of any size, by tifffile."""
 
 import logging
 import warnings
