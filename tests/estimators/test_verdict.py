@@ -55,6 +55,21 @@ class TestKind:
         assert "up to their rounding" in found.finding
         assert "rounding" not in verdict(make(400, 20)).finding
 
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize(("n_samples", "n_features"), [(100, 8), (400, 20), (2000, 20)])
+    def test_rounded_readings_are_not_exactly_sparse(self, dictionary, n_samples, n_features):
+        """Smooth readings differ little from row to row, and many rows could be coded by values as small as their
+        rounding: with few zeros among them, of which dictionaries had been certified.
+        """
+        rng, t = np.random.default_rng(0), np.arange(n_samples)[:, None]
+        daily = 5 * np.sin(t / 24 * 2 * np.pi + rng.uniform(0, 6, n_features))
+        X = np.round(20 + daily + np.cumsum(0.1 * rng.standard_normal((n_samples, n_features)), axis=0), 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", MisspecifiedWarning)
+            model = HRP(dictionary=dictionary, random_state=0).fit(X)
+        assert not model.certificate_
+        assert model.verdict_.kind in ("not sparse", "compressible", "undetermined")
+
     @pytest.mark.parametrize("scale", [1e-60, 1e-3, 1e40])
     def test_unit_does_not_matter(self, scale):
         X = make(1000, 20, snr_db=20)

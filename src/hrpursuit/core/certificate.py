@@ -1,7 +1,7 @@
 """What makes an answer certified sparse.
 
 1. Zeros: every code column has at least n_features exact zeros, and at least 20, more than the density of its codes
-   around zero explains; and at least five other codes, since an atom that is hardly ever used can be almost anything.
+   around zero explains, and hardly any of them above half the zero level; and at least five other codes, since an atom that is hardly ever used can be almost anything.
    There are at least 2.5 rows per atom, since from fewer rows another dictionary may be as sparse.
 2. Stationarity: no pair of atoms can be turned in its plane (of a complete dictionary: no atom moved along another) so
    that the l1 norm of the codes, each row divided by its norm, falls to first order.
@@ -35,11 +35,16 @@ _FEWEST_ZEROS, _FEWEST_NONZEROS = 20, 5  # of each code column, however few the 
 #: Rows per feature below which another dictionary may be as sparse as the right one. With two per feature 4 of 24
 #: answers that passed all other conditions were wrong (20 features, 20% of nonzeros), with three none of 92.
 _ROWS_PER_FEATURE = 2.5
+#: Share of the zeros above half the zero level from which on they are no zeros. That half is three standard deviations
+#: of the rounding to decimals, and more of that to a float format: .3% are expected there. A quarter to a half was seen
+#: in readings of simulated sensors, of which dictionaries had been certified.
+_WIDE = 0.1
 _MOST_OUTLIERS = 0.07  # share of the rows
 _FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the third condition
 #: Rows up to which an atom is used seldom. Of wrong dictionaries that passed the first three conditions all had an atom
 #: used in five or six rows (some 600 fits with 5 to 10 samples per feature).
 _SELDOM = 20
+_BANDS = (0, 1), (0.5, 1), (1, 3)  # of zeros, wide ones, and codes next to them, in zero levels
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
 
@@ -191,7 +196,7 @@ def unchecked(n_features: int, reason: str = "") -> Certificate:
     return Certificate(0, n_features, 0.0, 0, reason=reason)
 
 
-def zeros_block(X: Array, B: Array, zero: ZeroLevel, norms: Array) -> tuple[int, Array, Array]:
+def zeros_block(X: Array, B: Array, zero: ZeroLevel, norms: Array) -> tuple[int, Array, Array, Array]:
     """`count_zeros` of the codes of a block of rows."""
     return count_zeros(X @ B.T, zero.of_rows(X), norms)
 
@@ -207,12 +212,12 @@ def certify(rows: Rows, B: Array, zero: ZeroLevel, *, orthogonal: bool = True) -
     """
     norms = np.linalg.norm(B, axis=1)
     B = B.astype(rows.dtype, copy=False)
-    m, zeros, near = rows.sum(zeros_block, B, zero, norms)
-    alive, fewest = _alive(m, zeros, near)
+    m, zeros, wide, near = rows.sum(zeros_block, B, zero, norms)
+    alive, fewest = _alive(m, zeros, wide, near)
     if fewest < max(1, len(alive)):
-        return Certificate(int(m), len(alive) or len(B), zero.floor, fewest)
+        return Certificate(int(m), len(alive) or len(B), float(zero.floor), fewest)
     sums = rows.sum(pairs_block, B[alive], zero, norms[alive])
-    certificate = _conclude(zero.floor, fewest, zeros[alive], sums, alive, orthogonal)
+    certificate = _conclude(float(zero.floor), fewest, zeros[alive], sums, alive, orthogonal)
     seldom = alive[m - zeros[alive] <= _SELDOM]
     if orthogonal or len(seldom) == 0:
         return certificate
@@ -235,8 +240,8 @@ class Uses:
 
 def certify_codes(S: Array, levels: Array, norms: Array, *, orthogonal: bool) -> Certificate:
     """The same for codes S in memory, where a code is zero below `levels` of its row times `norms` of its column."""
-    m, zeros, near = count_zeros(S, levels, norms)
-    alive, fewest = _alive(m, zeros, near)
+    m, zeros, wide, near = count_zeros(S, levels, norms)
+    alive, fewest = _alive(m, zeros, wide, near)
     zero_level = float(levels.mean()) if len(levels) else 0.0
     if fewest < max(1, len(alive)):
         return Certificate(m, len(alive) or S.shape[1], zero_level, fewest)
@@ -291,12 +296,21 @@ def moves_along(S: Array, levels: Array, norms: Array, columns: NDArray[np.intp]
     return found
 
 
-def _alive(m: float, zeros: Array, near: Array) -> tuple[NDArray[np.intp], int]:
+def _alive(m: float, zeros: Array, wide: Array, near: Array) -> tuple[NDArray[np.intp], int]:
     """Columns that have a code, and the fewest zeros of one of them: without as many as its density around zero gives,
-    since the band of zeros is half as wide as the band around it.
+    since the band of zeros is half as wide as the band around it; none if they are too wide.
     """
     alive = np.flatnonzero(zeros < m)
-    return alive, max(0, int((zeros - near / 2)[alive].min())) if len(alive) else 0
+    if len(alive) == 0 or _are_wide(float(zeros[alive].sum()), float(wide[alive].sum()), float(near[alive].sum())):
+        return alive, 0
+    return alive, max(0, int((zeros - near / 2)[alive].min()))
+
+
+def _are_wide(zeros: float, wide: float, near: float) -> bool:
+    """Whether what counts as zero is no rounding of zeros: more of it is above half the zero level than the density
+    around zero explains. (Small codes of smooth readings that were rounded to few digits are spread over all of it.)
+    """
+    return wide - near / 4 > _WIDE * zeros
 
 
 def _conclude(
@@ -320,9 +334,8 @@ def has_exact_atom(X: Array, w: Array, levels: Array) -> bool:
     certificate asks. `levels` has the zero level of each row.
     """
     size = np.abs(X @ polish_atom(X, w, float(levels.mean())))
-    zeros = int((size < levels).sum())
-    near = int((size < 3 * levels).sum()) - zeros
-    return zeros - near / 2 >= X.shape[1]
+    zeros, wide, near = (int(((low * levels <= size) & (size < high * levels)).sum()) for low, high in _BANDS)
+    return zeros - near / 2 >= X.shape[1] and not _are_wide(zeros, wide, near)
 
 
 def most_small(S: NDArray[Any], n_columns: int = 1) -> NDArray[np.intp]:
