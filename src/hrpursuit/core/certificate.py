@@ -1,8 +1,9 @@
 """What makes an answer certified sparse.
 
 1. Zeros: every code column has at least n_features exact zeros, and at least 20, more than the density of its codes
-   around zero explains, and hardly any of them above half the zero level; and at least five other codes, since an atom that is hardly ever used can be almost anything.
-   There are at least 2.5 rows per atom, since from fewer rows another dictionary may be as sparse.
+   around zero explains, and hardly any of them above half the zero level; and at least five other codes, since an atom
+   that is hardly ever used can be almost anything. There are at least 2.5 rows per atom, since from fewer rows another
+   dictionary may be as sparse.
 2. Stationarity: no pair of atoms can be turned in its plane (of a complete dictionary: no atom moved along another) so
    that the l1 norm of the codes, each row divided by its norm, falls to first order.
 3. Independence: no pair of atoms shares significantly more zeros than independent atoms would: so many that one such
@@ -25,6 +26,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from hrpursuit.core.certificate_kernels import count_zeros, failing_pairs, pair_sums
+from hrpursuit.core.few_values import has_few_values, turns_to_zeros
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.rounding import ZeroLevel
@@ -44,6 +46,10 @@ _FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the t
 #: Rows up to which an atom is used seldom. Of wrong dictionaries that passed the first three conditions all had an atom
 #: used in five or six rows (some 600 fits with 5 to 10 samples per feature).
 _SELDOM = 20
+_FEW_FEATURES = 32  # up to which codes with few values are looked at; with more, no wrong certificate was seen
+_FEW_VALUES = "the codes take few values, so that another dictionary can be as sparse"
+_MANY_USED = 0.4  # share of codes in use; below it no wrong orthogonal dictionary of codes with few values passed
+_ROWS_FOR_VALUES = 1000  # that are looked at for this
 _BANDS = (0, 1), (0.5, 1), (1, 3)  # of zeros, wide ones, and codes next to them, in zero levels
 _NO_PAIRS = np.empty((0, 2), np.intp)
 
@@ -81,7 +87,7 @@ class Certificate:
     n_outliers : int
         Number of samples without a zero code, beyond those that chance explains. Allowed: 7% of all samples.
     reason : str
-        Why nothing was checked, if nothing was.
+        Why nothing was checked, if nothing was, or why the conditions do not suffice.
     unstationary : array of shape (n_pairs, 2)
         Pairs of atoms that break the second condition.
     entangled : array of shape (n_pairs, 2)
@@ -150,7 +156,7 @@ class Certificate:
 
     def __bool__(self) -> bool:
         fails = any(len(pairs) for pairs in (self.unstationary, self.entangled, self.ambiguous))
-        return self.has_zeros and self.is_conclusive and not self.has_many_outliers and not fails
+        return self.has_zeros and self.is_conclusive and not (self.has_many_outliers or fails or self.reason)
 
     def __str__(self) -> str:
         if self:
@@ -176,6 +182,8 @@ class Certificate:
                 f"not certified: {self.n_outliers} of {self.n_rows + self.n_outliers} rows have no zero, more than "
                 "chance explains: outliers, or an atom is missing"
             )
+        if self.reason:
+            return f"not certified on {self.n_rows} rows: {self.reason}"
         found = {
             "with a lower l1 norm when turned": self.unstationary,
             "with too many common zeros": self.entangled,
@@ -218,8 +226,13 @@ def certify(rows: Rows, B: Array, zero: ZeroLevel, *, orthogonal: bool = True) -
         return Certificate(int(m), len(alive) or len(B), float(zero.floor), fewest)
     sums = rows.sum(pairs_block, B[alive], zero, norms[alive])
     certificate = _conclude(float(zero.floor), fewest, zeros[alive], sums, alive, orthogonal)
+    if len(alive) <= _FEW_FEATURES:
+        X = rows.sample(_ROWS_FOR_VALUES, 0)
+        S, levels = np.asarray(X @ B[alive].T, dtype=np.float64), zero.of_rows(X)
+        if has_few_values(S, levels, norms[alive]):
+            certificate = _with_moves_of_values(certificate, S, levels, norms[alive], alive, orthogonal)
     seldom = alive[m - zeros[alive] <= _SELDOM]
-    if orthogonal or len(seldom) == 0:
+    if orthogonal or len(seldom) == 0 or len(certificate.ambiguous):
         return certificate
     X = rows.sample(_SELDOM * len(seldom), 0, where=Uses(B[seldom], zero, norms[seldom]))
     S = np.asarray(X @ B.T, dtype=np.float64)
@@ -248,11 +261,11 @@ def certify_codes(S: Array, levels: Array, norms: Array, *, orthogonal: bool) ->
     if len(alive) < S.shape[1]:
         S, norms = np.ascontiguousarray(S[:, alive]), norms[alive]
     certificate = _conclude(zero_level, fewest, zeros[alive], pair_sums(S, levels, norms), alive, orthogonal)
+    if len(alive) <= _FEW_FEATURES and has_few_values(S, levels, norms):
+        return _with_moves_of_values(certificate, S, levels, norms, alive, orthogonal)
     if orthogonal:
         return certificate
-    moves = moves_along(S, levels, norms, used_seldom(S, levels, norms))
-    moves = [move._replace(column=int(alive[move.column]), along=int(alive[move.along])) for move in moves]
-    return _with_moves(certificate, moves)
+    return _with_moves(certificate, moves_along(S, levels, norms, used_seldom(S, levels, norms)), alive)
 
 
 class Move(NamedTuple):
@@ -264,10 +277,29 @@ class Move(NamedTuple):
     n_more: int
 
 
-def _with_moves(certificate: Certificate, moves: list[Move]) -> Certificate:
+def _with_moves(certificate: Certificate, moves: list[Move], alive: NDArray[np.intp] | None = None) -> Certificate:
+    """With the moves as pairs of atoms; `alive` has the atoms that the columns belong to, unless these are all."""
     if not moves:
         return certificate
-    return replace(certificate, ambiguous=np.array([(move.column, move.along) for move in moves]))
+    pairs = np.array([(move.column, move.along) for move in moves])
+    return replace(certificate, ambiguous=pairs if alive is None else alive[pairs])
+
+
+def _with_moves_of_values(
+    certificate: Certificate, S: Array, levels: Array, norms: Array, alive: NDArray[np.intp], orthogonal: bool
+) -> Certificate:
+    """Of codes with few values: with all pairs that a turn, or a move of the one along the other, gives more zeros.
+
+    That does not tell right from wrong in a complete dictionary (with 8 features and codes of 0 and 1 half of those
+    that passed were wrong), nor where many codes are in use, since four atoms can be mixed as well as two.
+    """
+    if not orthogonal:
+        moves = moves_along(S, levels, norms, np.arange(S.shape[1]))
+        return replace(_with_moves(certificate, moves, alive), reason=_FEW_VALUES)
+    pairs = np.unique(np.concatenate([certificate.unstationary, alive[turns_to_zeros(S, levels)]]), axis=0)
+    certificate = replace(certificate, unstationary=pairs)
+    share_used = float((np.abs(S) > levels[:, None]).mean()) if len(S) else 1.0
+    return certificate if certificate and share_used < _MANY_USED else replace(certificate, reason=_FEW_VALUES)
 
 
 def used_seldom(S: Array, levels: Array, norms: Array) -> NDArray[np.intp]:
@@ -308,7 +340,7 @@ def _alive(m: float, zeros: Array, wide: Array, near: Array) -> tuple[NDArray[np
 
 def _are_wide(zeros: float, wide: float, near: float) -> bool:
     """Whether what counts as zero is no rounding of zeros: more of it is above half the zero level than the density
-    around zero explains. (Small codes of smooth readings that were rounded to few digits are spread over all of it.)
+    around zero explains. Small codes of smooth readings that were rounded to few digits are spread over all of it.
     """
     return wide - near / 4 > _WIDE * zeros
 

@@ -5,7 +5,7 @@ again.
 import numpy as np
 from scipy.special import ndtri
 
-from hrpursuit.core.certificate import Certificate, certify_codes, moves_along, used_seldom
+from hrpursuit.core.certificate import Certificate, certify_codes, moves_along
 from hrpursuit.core.manifolds import polar_near
 from hrpursuit.core.plane_kernels import unmix_pairs
 from hrpursuit.core.polish import polish_free, polish_orthogonal, probe_and_polish
@@ -108,7 +108,7 @@ def _moved_to_zeros(S: Array, B: Array, levels: Array, certificate: Certificate)
     if len(certificate.ambiguous):
         factors += [
             (move.column, move.along, move.factor)
-            for move in moves_along(S, levels, norms, used_seldom(S, levels, norms))
+            for move in moves_along(S, levels, norms, np.unique(certificate.ambiguous[:, 1]))
             if move.n_more > 0
         ]
     if not any(c for *_, c in factors):
