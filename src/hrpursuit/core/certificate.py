@@ -48,7 +48,9 @@ _FALSE_ALARM = 1e-3  # chance that a dictionary of independent atoms fails the t
 _SELDOM = 20
 _FEW_FEATURES = 32  # up to which codes with few values are looked at; with more, no wrong certificate was seen
 _FEW_VALUES = "the codes take few values, so that another dictionary can be as sparse"
-_MANY_USED = 0.4  # share of codes in use; below it no wrong orthogonal dictionary of codes with few values passed
+#: Share of codes in use below which, and rows per feature from which on, no wrong dictionary of codes with few values
+#: passed.
+_MANY_USED, _MANY_USED_OF_COMPLETE, _ROWS_OF_FEW_VALUES = 0.4, 0.25, 8
 _ROWS_FOR_VALUES = 1000  # that are looked at for this
 _BANDS = (0, 1), (0.5, 1), (1, 3)  # of zeros, wide ones, and codes next to them, in zero levels
 _NO_PAIRS = np.empty((0, 2), np.intp)
@@ -290,16 +292,18 @@ def _with_moves_of_values(
 ) -> Certificate:
     """Of codes with few values: with all pairs that a turn, or a move of the one along the other, gives more zeros.
 
-    That does not tell right from wrong in a complete dictionary (with 8 features and codes of 0 and 1 half of those
-    that passed were wrong), nor where many codes are in use, since four atoms can be mixed as well as two.
+    That does not tell right from wrong where many codes are in use, since four atoms can be mixed as well as two: of
+    complete dictionaries of 8 atoms with 30% of codes 0 and 1 half of those that passed were wrong.
     """
-    if not orthogonal:
-        moves = moves_along(S, levels, norms, np.arange(S.shape[1]))
-        return replace(_with_moves(certificate, moves, alive), reason=_FEW_VALUES)
-    pairs = np.unique(np.concatenate([certificate.unstationary, alive[turns_to_zeros(S, levels)]]), axis=0)
-    certificate = replace(certificate, unstationary=pairs)
-    share_used = float((np.abs(S) > levels[:, None]).mean()) if len(S) else 1.0
-    return certificate if certificate and share_used < _MANY_USED else replace(certificate, reason=_FEW_VALUES)
+    if orthogonal:
+        pairs = np.unique(np.concatenate([certificate.unstationary, alive[turns_to_zeros(S, levels)]]), axis=0)
+        certificate = replace(certificate, unstationary=pairs)
+    else:
+        certificate = _with_moves(certificate, moves_along(S, levels, norms, np.arange(S.shape[1])), alive)
+    share_used = float((np.abs(S) > levels[:, None] * norms).mean()) if len(S) else 1.0
+    most, fewest_rows = (_MANY_USED, 0) if orthogonal else (_MANY_USED_OF_COMPLETE, _ROWS_OF_FEW_VALUES * S.shape[1])
+    is_sure = certificate and share_used < most and certificate.n_rows >= fewest_rows
+    return certificate if is_sure else replace(certificate, reason=_FEW_VALUES)
 
 
 def used_seldom(S: Array, levels: Array, norms: Array) -> NDArray[np.intp]:
