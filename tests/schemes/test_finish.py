@@ -235,7 +235,7 @@ class TestTooFewRows:
 
 @pytest.mark.parametrize(("n_samples", "n_features"), [(100, 8), (200, 20)])
 def test_complete_dictionary_in_little_noise_has_its_statistical_error(n_samples, n_features):
-    """An atom that leaked into a few rows of another one stayed there: errors were .01 to .1, where .0005 was stated."""
+    """Atoms that leaked into a few rows of others stayed there: errors were .01 to .1, where .0005 was stated."""
     for seed in range(4):
         X, _, components = make_sparse_coded(
             n_samples, n_features, sparsity=0.2, dictionary="complete", snr_db=60, random_state=seed
