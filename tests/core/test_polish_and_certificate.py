@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 
 from hrpursuit import Certificate
 from hrpursuit.core.certificate import certify, certify_codes, has_exact_atom, moves_along, same_atoms, used_seldom
+from hrpursuit.core.few_values import has_few_values
 from hrpursuit.core.manifolds import polar, random_orthogonal
 from hrpursuit.core.polish import polish_free, polish_orthogonal
 from hrpursuit.core.rounding import ZeroLevel, zero_levels
@@ -255,3 +256,20 @@ def test_two_samples_per_feature_are_never_certified():
     assert n_exact > 0
     X, _, W = make_sparse_coded(80, 20, sparsity=0.2, random_state=0)
     assert HRP(random_state=0).fit(X).certificate_
+
+
+@pytest.mark.parametrize("values", [[0, 1], [-1, 0, 0, 1]])
+def test_turn_that_gives_codes_of_few_values_more_zeros(values, rng):
+    """Two atoms mixed by half a right angle have zeros wherever their codes were equal, and a lowest l1 norm."""
+    codes = rng.choice(values, (100, 8)).astype(float)
+    W = random_orthogonal(8, rng)
+    mixed = W.copy()
+    mixed[:2] = np.array([[1, 1], [1, -1]]) / np.sqrt(2) @ W[:2]
+    X, levels = codes @ W, np.full(100, 1e-9)
+    assert [0, 1] not in certify_codes(X @ W.T, levels, np.ones(8), orthogonal=True).unstationary.tolist()
+    certificate = certify_codes(X @ mixed.T, levels, np.ones(8), orthogonal=True)
+    assert [0, 1] in certificate.unstationary.tolist()
+    assert "few values" in str(certificate)
+    assert "few values" in str(certify(ArrayRows(X), mixed, zero_levels(X)[0]))
+    assert has_few_values(codes, levels, np.ones(8))
+    assert not has_few_values(codes * rng.standard_normal(codes.shape), levels, np.ones(8))

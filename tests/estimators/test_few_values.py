@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 
 from hrpursuit import HRP
-from hrpursuit.core.certificate import ratios_repeat
 from hrpursuit.core.manifolds import normalize_rows
 from hrpursuit.metrics import dictionary_error
 
@@ -21,11 +20,3 @@ def test_sums_of_atoms_are_not_certified(seed, n_samples, share):
     model = HRP(dictionary="complete", random_state=0).fit(codes @ components)
     error = dictionary_error(model.components_, components)
     assert error < 1e-11 or (not model.certificate_ and model.verdict_.kind == "undetermined")
-
-
-def test_whether_ratios_repeat(rng):
-    codes, _ = zero_or_one(0, 300, 10, 0.2)
-    levels, norms = np.full(300, 1e-12), np.ones(10)
-    assert ratios_repeat(codes, levels, norms)
-    assert ratios_repeat(codes * rng.choice([-1, 1], codes.shape), levels, norms)
-    assert not ratios_repeat(codes * rng.standard_normal(codes.shape), levels, norms)

@@ -24,6 +24,45 @@ class TestKind:
         assert "certified" in found.confidence
         assert found.advice == ""
 
+    def test_atoms_that_no_sample_uses_are_said_to_be_any(self):
+        """They were not mentioned: "certified" stood for dictionaries of which half of the atoms were arbitrary."""
+        _, codes, components = make_sparse_coded(300, 20, sparsity=0.2, random_state=3)
+        codes[:, :2] = 0
+        model = HRP(random_state=0).fit(codes @ components)
+        assert model.certificate_
+        assert model.verdict_.kind == "exact"
+        assert "2 of 20 atoms are used by no sample" in model.verdict_.confidence
+        assert "no sample" not in verdict(make(300, 20)).confidence
+
+    def test_an_atom_of_a_complete_dictionary_that_one_sample_uses_is_not_determined(self):
+        """It was "most likely right", with errors above .1: parts of other atoms make that sample sparser."""
+        for seed in range(5):
+            _, codes, components = make_sparse_coded(400, 10, sparsity=0.2, dictionary="complete", random_state=seed)
+            codes[:, 4] = 0
+            codes[7, 4] = 1
+            assert verdict(codes @ components, dictionary="complete").kind == "undetermined"
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize("values", ["0 and 1", "0 and ±1"])
+    def test_codes_of_few_values_are_not_certified_in_a_wrong_dictionary(self, dictionary, values):
+        """Many were: of 8 atoms with codes of 0 and 1 half of those that were certified."""
+        for seed in range(6):
+            rng = np.random.default_rng(seed)
+            n_samples, n_features = (80, 160, 120)[seed % 3], (8, 8, 12)[seed % 3]
+            components = make_sparse_coded(1, n_features, sparsity=1, dictionary=dictionary, random_state=seed)[2]
+            codes = 1.0 * (rng.random((n_samples, n_features)) < (0.5 if n_features == 8 else 0.3))
+            codes *= 1 if values == "0 and 1" else rng.choice([-1, 1], codes.shape)
+            model = HRP(dictionary=dictionary, random_state=0).fit(codes @ components)
+            wrong = dictionary_error(model.components_, components) > 1e-6
+            assert not (wrong and (model.certificate_ or model.verdict_.kind == "exact"))
+
+    @pytest.mark.parametrize("n_features", [3, 10, 20])
+    def test_few_different_samples_are_not_noisy(self, n_features, rng):
+        """One-hot samples were sparse codes in noise at 290 dB."""
+        found = verdict(np.eye(n_features)[rng.integers(n_features, size=100 * n_features)])
+        assert found.kind == "undetermined"
+        assert f"only {n_features} different samples" in found.finding
+
     def test_exact_although_not_certified(self):
         """An atom that three samples use cannot be certified, but it is found."""
         _, codes, components = make_sparse_coded(300, 20, sparsity=0.2, random_state=3)
@@ -54,6 +93,21 @@ class TestKind:
         assert found.kind == "exact"
         assert "up to their rounding" in found.finding
         assert "rounding" not in verdict(make(400, 20)).finding
+
+    @pytest.mark.parametrize("dictionary", ["orthogonal", "complete"])
+    @pytest.mark.parametrize(("n_samples", "n_features"), [(100, 8), (400, 20), (2000, 20)])
+    def test_rounded_readings_are_not_exactly_sparse(self, dictionary, n_samples, n_features):
+        """Smooth readings differ little from row to row, and many rows could be coded by values as small as their
+        rounding: with few zeros among them, of which dictionaries had been certified.
+        """
+        rng, t = np.random.default_rng(0), np.arange(n_samples)[:, None]
+        daily = 5 * np.sin(t / 24 * 2 * np.pi + rng.uniform(0, 6, n_features))
+        X = np.round(20 + daily + np.cumsum(0.1 * rng.standard_normal((n_samples, n_features)), axis=0), 1)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", MisspecifiedWarning)
+            model = HRP(dictionary=dictionary, random_state=0).fit(X)
+        assert not model.certificate_
+        assert model.verdict_.kind in ("not sparse", "compressible", "undetermined")
 
     @pytest.mark.parametrize("scale", [1e-60, 1e-3, 1e40])
     def test_unit_does_not_matter(self, scale):
@@ -120,7 +174,10 @@ class TestWhatToTry:
 
     def test_outliers_are_not_cured_by_more_samples(self):
         found = verdict(make(500, 20, seed=1, outliers=0.2))
-        assert (found.kind, found.advice) == ("exact", "leave out samples that are outliers")
+        assert found.kind == "exact"
+        assert found.finding.startswith("many samples are exactly sparse")
+        assert "for these" in found.confidence
+        assert found.advice.startswith("leave out samples that are outliers")
 
     def test_filled_gaps_are_not_outliers(self):
         """The mean that fills a gap leaves no zero code, but the sample itself is fine."""

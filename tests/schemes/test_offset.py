@@ -51,6 +51,6 @@ def test_codes_of_zero_and_one_around_an_offset(seed):
     rng = np.random.default_rng([seed, 10, 2000, 7])
     codes, components = (rng.random((2000, 10)) < 0.05) * 1.0, atoms(10, rng)
     model = HRP(dictionary="complete", fit_intercept=True, random_state=0).fit(codes @ components + 0.3)
-    assert model.verdict_.kind == "exact"
+    assert model.verdict_.kind in ("exact", "undetermined")  # of so few different rows not all are certified
     assert dictionary_error(model.components_, components) < 1e-11
     assert_allclose(model.intercept_, 0.3, atol=1e-11)

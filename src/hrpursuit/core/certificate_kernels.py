@@ -15,17 +15,18 @@ from hrpursuit.core.protocols import Array
 f4 = np.float32
 
 
-def count_zeros(S: Array, levels: Array, norms: Array) -> tuple[int, Array, Array]:
-    """Rows that are not zero; of these the zeros of each column, and the codes of one to three zero levels.
+def count_zeros(S: Array, levels: Array, norms: Array) -> tuple[int, Array, Array, Array]:
+    """Rows that are not zero; of these the zeros of each column, those of them above half the zero level, and the codes
+    of one to three zero levels.
 
     A code is zero up to `levels` of its row times `norms` of its column.
     """
-    zeros, near = np.zeros((2, S.shape[1]))
-    return _count_zeros(S, levels, norms, zeros, near), zeros, near
+    zeros, wide, near = np.zeros((3, S.shape[1]))
+    return _count_zeros(S, levels, norms, zeros, wide, near), zeros, wide, near
 
 
 @kernel(nogil=True, error_model="numpy")
-def _count_zeros(S, levels, norms, zeros, near):
+def _count_zeros(S, levels, norms, zeros, wide, near):
     m, n = S.shape
     n_live = 0
     for r in range(m):
@@ -41,6 +42,7 @@ def _count_zeros(S, levels, norms, zeros, near):
                 limit = level * norms[j]
                 size = abs(S[r, j])
                 zeros[j] += 1.0 if size <= limit else 0.0
+                wide[j] += 1.0 if 0.5 * limit < size <= limit else 0.0
                 near[j] += 1.0 if limit < size <= 3 * limit else 0.0
     return n_live
 

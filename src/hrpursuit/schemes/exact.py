@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from hrpursuit.blas import one_blas_thread
-from hrpursuit.core.certificate import same_atoms, unchecked
+from hrpursuit.core.certificate import unchecked
 from hrpursuit.core.evaluate import mean
 from hrpursuit.core.protocols import Array, Rows
 from hrpursuit.core.search import Outcome, SearchResult
@@ -26,7 +26,6 @@ from hrpursuit.schemes.working_sample import WorkingSample
 #: Rows per feature of the sample that settles what a smaller one leaves open: an atom that 1% of the rows use is then
 #: used in as many rows as there are features. And the most entries of that sample, 160 MB.
 _MANY_ROWS, _MOST_ENTRIES = 100, 20_000_000
-_SEARCHES_TO_CONFIRM, _ALIKE = 4, 0.99999  # and the cosine of atoms that are the same
 
 
 def exact_scheme(
@@ -68,14 +67,13 @@ def exact_scheme(
         found, advice = _search(rows, sample, W, warm, setup, diagnosed, (first_steps, few, 2 * few))
         if found.outcome in EXACT and not found.certificate:
             sample, found = _on_more_rows(rows, sample, found, setup)
-        found = _confirmed(sample, found, setup, (first_steps, few, 2 * few))
     is_exact = found.outcome in EXACT
     if sample.frequent is not None and not setup.stopper.stopped and not _is_certified_with_offset(sample, found):
         less = MappedRows(rows, None, sample.frequent)
         learned = exact_scheme(
             less, dict_init, complete=complete, offset=False, n_nonzero=n_nonzero, setup=setup, diagnosed=False
         )
-        if learned.certificate:
+        if replace(learned.certificate, reason=""):  # with few values right answers may be uncertified for a reason
             return replace(learned, intercept=sample.frequent)
     B, certificate = found.components, None if offset else found.certificate
     if not is_exact:
@@ -109,38 +107,11 @@ def exact_scheme(
         encoder, B, certificate = components.T, sample.encoding_of(components), None
     if certificate is None:
         certificate = sample.check(B, intercept)
-        if is_exact and found.certificate is not None and len(found.certificate.ambiguous):
-            certificate = replace(certificate, ambiguous=found.certificate.ambiguous)
     objective = sample.l1_of_data(encoder, intercept) if certificate else l1_per_row(centred, encoder.T)
     return Learned(
         components, encoder, certificate, objective, error, intercept, cost, method, advice,
         found.outcome, found.has_exact_atom and not is_exact,
     )  # fmt: skip
-
-
-def _confirmed(
-    sample: WorkingSample, found: SearchResult, setup: Setup, patience: tuple[int, int, int]
-) -> SearchResult:
-    """An answer that is certified, but whose codes have few different ratios, is one of several that are: the sparsest
-    of some searches, certified if two of them end there.
-    """
-    if not found.certificate or not sample.has_few_ratios(found.components):
-        return found
-    answers = [found]
-    for k in range(1, _SEARCHES_TO_CONFIRM):
-        if setup.stopper.stopped:
-            return found
-        other = replace(setup, seed=setup.seed + k)
-        answers.append(run_search(sample, random_start(sample, other.seed), False, other, patience=patience))
-    answers = [answer for answer in answers if answer.certificate]
-    best = min(answers, key=lambda answer: sample.l1(answer.components))
-    n_alike = sum(same_atoms(best.components, answer.components, _ALIKE) for answer in answers)
-    if n_alike > 1:
-        return best
-    assert best.certificate is not None
-    n = len(best.components)
-    pairs = np.argwhere(~np.eye(n, dtype=bool)) if n > 1 else np.zeros((1, 2), np.intp)
-    return replace(best, certificate=replace(best.certificate, ambiguous=pairs))
 
 
 def _is_certified_with_offset(sample: WorkingSample, found: SearchResult) -> bool:

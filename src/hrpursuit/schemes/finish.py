@@ -16,6 +16,7 @@ from hrpursuit.core.likelihood import (
 from hrpursuit.core.manifolds import normalize_rows, polar, random_orthogonal
 from hrpursuit.core.protocols import Array, Callback, Rows
 from hrpursuit.core.search import anneal
+from hrpursuit.core.settle import without_leaks
 from hrpursuit.core.spike_slab import (
     SPIKE_AND_SLAB,
     SpikeSlab,
@@ -296,6 +297,12 @@ def finish_complete(
     best = _likeliest_on_sample(data, starts, orthogonal=False, lost=lost, seed=seed, stopper=stopper)
     if not stopper.stopped and not codes_are_independent(data.sample @ best.encoder.T):
         return _l1_of_white_rows(rows, [*starts, best.encoder], seed, team, callback)
+    moved = best.encoder if stopper.stopped else without_leaks(data.sample, best.encoder)
+    if moved is not best.encoder:
+        again = _likeliest_on_sample(
+            data, [best.encoder, moved], orthogonal=False, lost=False, seed=seed, stopper=stopper
+        )
+        best = replace(again, n_iter=best.n_iter + again.n_iter, before=best.before)
     best = _likeliest_on_all(data, best, starts, False, stopper)
     components = _atoms(best.encoder)
     done = Finished(components, np.linalg.inv(components), best.n_iter, best.before, best.value, MAXIMUM_LIKELIHOOD)

@@ -24,6 +24,7 @@ Kind = Literal["exact", "noisy", "compressible", "not sparse", "undetermined", "
 #: The same per code below which data is called not sparse; sparse codes in noise of 0 dB have .05, Laplace codes .07.
 _LEAST_GAIN_PER_CODE = 0.01
 _CODES, _MOST_CODES = 40_000, 400_000  # that models are compared on; the latter where so many are needed to tell
+_FEWEST_DISTINCT = 2.5  # samples per feature where half of them or more are repeated; as many as the certificate asks
 _NO_ERROR = 1e-8  # relative error of codes that reproduce the samples
 _SAMPLES_PER_FEATURE = 10  # that recover a dictionary reliably
 #: How a dictionary is finished whose error can be estimated.
@@ -35,6 +36,9 @@ _ROUNDED = 1e-4  # zero level, relative to the rms of the codes, above which the
 #: Samples that use one of two atoms without the other, from which on they tell the two apart. An atom that is a mixture
 #: of both can be turned along any one such sample, but along two only by chance.
 _FEWEST_ALONE = 3
+_OUTLIERS = (
+    "leave out samples that are outliers; if they are none, there may be more atoms than features, or two dictionaries"
+)
 _WITHOUT_GAPS = "fit the samples without gaps alone to see it certified; to fill in gaps, set n_nonzero_coefs"
 
 
@@ -211,7 +215,11 @@ def _judge_exact(sample: Array, n_samples: int, learned: Learned, complete: bool
     mean = f"with {n_used.sum() / n:.3g} of {len(norms)} codes in use on average"
     together = _used_together(used, certificate.failing_pairs, complete)
     finding = f"the samples are exactly sparse{rounded}, {mean}"
-    verdict = _exact_verdict(certificate, finding, n_samples, together, has_gaps)
+    verdict = _exact_verdict(certificate, finding, n_samples, together, complete, has_gaps)
+    n_unused = int((n_used == 0).sum())
+    if n_unused:
+        others = f"{verdict.confidence}; {n_unused} of {len(norms)} atoms are used by no sample, and only complete it"
+        verdict = replace(verdict, confidence=others)
     return Judgement(verdict, density)
 
 
@@ -228,8 +236,10 @@ def _used_together(used: NDArray[np.bool_], pairs: NDArray[np.intp], complete: b
     return len(atoms)
 
 
-def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_together: int, has_gaps: bool) -> Verdict:
-    n, n_rows = certificate.n_features, certificate.n_rows
+def _exact_verdict(
+    certificate: Certificate, finding: str, n_samples: int, n_together: int, complete: bool, has_gaps: bool
+) -> Verdict:
+    n, n_rows, fewest = certificate.n_features, certificate.n_rows, certificate.fewest_nonzeros
     if certificate:
         return Verdict("exact", finding, f"certified on {n_rows} samples")
     if not certificate.has_enough_rows or n_samples < 25 or len(certificate.ambiguous):
@@ -240,6 +250,13 @@ def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_tog
             "it may be wrong: from so few samples another dictionary can be just as sparse",
             f"give about {max(2 * n_samples, _SAMPLES_PER_FEATURE * n)} samples",
         )
+    if certificate.reason:
+        return Verdict(
+            "undetermined",
+            f"{finding}, but {certificate.reason}",
+            "it may be wrong, above all if it is not orthogonal, or has few features",
+            "compare the dictionaries of several values of random_state: a wrong one hardly comes twice",
+        )
     if n_together:
         return Verdict(
             "undetermined",
@@ -247,21 +264,27 @@ def _exact_verdict(certificate: Certificate, finding: str, n_samples: int, n_tog
             "such atoms may be mixtures of each other" + "; the others are most likely right" * (n_together < n),
             "increase n_init in case the search mixed them, or give samples that use one of them without the other",
         )
+    if complete and fewest < _FEWEST_ALONE:
+        return Verdict(
+            "undetermined",
+            f"{finding}, but an atom is used by only {fewest} of {n_rows} samples",
+            "such an atom may be wrong, also by parts of others; the others are most likely right",
+            "give samples that use it more often, or leave out samples that are outliers",
+        )
     reasons = {
-        f"an atom is used by only {certificate.fewest_nonzeros} of {n_rows} samples": certificate.fewest_nonzeros < 5,
+        f"an atom is used by only {fewest} of {n_rows} samples": fewest < 5,
         f"an atom has only {certificate.fewest_zeros} zero codes": certificate.fewest_zeros < 20,
         "some atoms are often used together": len(certificate.entangled) > 0,
         "some pairs of atoms could be turned to a lower l1 norm": len(certificate.unstationary) > 0,
-        f"{certificate.n_outliers} samples have no zero code"
+        f"{certificate.n_outliers} of {n_rows + certificate.n_outliers} samples have no zero code"
         + ", which a gap that was filled does to a sample" * has_gaps: certificate.has_many_outliers,
     }
     reason = " and ".join(text for text, holds in reasons.items() if holds)
-    advice = "more samples would settle it"
+    likely, advice = "this is most likely the right dictionary", "more samples would settle it"
     if certificate.has_many_outliers:
-        advice = _WITHOUT_GAPS if has_gaps else "leave out samples that are outliers"
-    return Verdict(
-        "exact", finding, f"this is most likely the right dictionary, although it is not certified: {reason}", advice
-    )
+        finding, likely = f"many {finding.removeprefix('the ')}", f"{likely} for these"
+        advice = _WITHOUT_GAPS if has_gaps else _OUTLIERS
+    return Verdict("exact", finding, f"{likely}, although it is not certified: {reason}", advice)
 
 
 def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked, gaps: float) -> Verdict | None:
@@ -286,11 +309,11 @@ def _early_verdict(learned: Learned, rows: Rows, n_distinct: int, asked: _Asked,
             "an exact dictionary was certified; the one that is returned is fitted to so few codes",
             "without n_nonzero_coefs the exact one is returned",
         )
-    if n_distinct < min(n, n_samples):
+    if n_distinct < min(n, n_samples) or n_distinct < min(_FEWEST_DISTINCT * n, n_samples / 2):
         return Verdict(
             "undetermined",
             f"only {n_distinct} different samples were found" if n_distinct > 1 else "all samples are equal",
-            "they tell almost nothing about a dictionary",
+            "they tell almost nothing about a dictionary" if n_distinct < n else "they are too few for a dictionary",
             f"give about {about} different samples",
         )
     if learned.has_exact_atom and learned.error is None:

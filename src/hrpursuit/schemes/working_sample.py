@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.core.certificate import Certificate, certify_codes, has_exact_atom, ratios_repeat, unchecked
+from hrpursuit.core.certificate import Certificate, certify_codes, has_exact_atom, unchecked
 from hrpursuit.core.certificate_kernels import count_zeros
 from hrpursuit.core.manifolds import normalize_rows, polar
 from hrpursuit.core.protocols import Array, Rows
@@ -21,7 +21,7 @@ from hrpursuit.core.settle import mode, settle_complete, settle_orthogonal
 from hrpursuit.rows import MappedRows
 from hrpursuit.schemes.evidence import distinct, distinct_live, sample_evidence
 from hrpursuit.schemes.offset import frequent_row
-from hrpursuit.schemes.span import missing_directions, spanning, units_of, whitening_of
+from hrpursuit.schemes.span import IsAlong, missing_directions, spanning, units_of, whitening_of
 
 _FEWEST_ROWS = 200  # of a working sample, however few the features
 _ROWS_TO_WHITEN = 30  # per feature: the more, the nearer to orthogonal is the dictionary of the whitened rows
@@ -88,6 +88,8 @@ class WorkingSample:
         self._n_asked = n_rows
         if not self.complete or len(self._pool) == 0:
             self._fill_pool(max(n_rows, min(_ROWS_TO_WHITEN * n, _MOST_ENTRIES // n)) if self.complete else n_rows)
+            if self.complete and 0 < n_rows < len(self._pool):
+                self._pool = _spanning_first(self._pool, n_rows, self._levels[0].floor)
         return self._take(min(n_rows, len(self._pool)))
 
     def _fill_pool(self, n_rows: int) -> None:
@@ -169,8 +171,8 @@ class WorkingSample:
         for known, level in zip(self._levels, self.levels, strict=True):
             if self.complete:
                 B, certificate = settle_complete(self._plain[few], start, level[few])
-                if not self.is_sound(B):
-                    return start, unchecked(self.rank)  # two atoms have become one
+                if not self.is_sound(B) or (certificate.has_zeros and certificate.n_features < self.rank):
+                    return start, unchecked(self.rank)  # two atoms have become one, or one has become nothing
             else:
                 B, certificate = settle_orthogonal(self._plain[few], start, level[few])
             if certificate.has_zeros and few.stop is not None:
@@ -237,10 +239,6 @@ class WorkingSample:
             return X / self.units
         return X if self.span is None else X @ self.span
 
-    def has_few_ratios(self, B: Array) -> bool:
-        """Whether codes have few different ratios, as codes of 0 and 1 do: sums of atoms are then nearly as sparse."""
-        return ratios_repeat(self._plain @ B.T, self.levels[-1], np.linalg.norm(B, axis=1))
-
     def rows_less(self, intercept: Array) -> Array:
         """The rows less an offset in the coordinates of the search; these have half the codes of the differences."""
         X = self._in_polish(np.asarray(self.raw, dtype=np.float64) - intercept)
@@ -293,6 +291,17 @@ class WorkingSample:
         """l1 norm of the codes per row of the sample, in the unit of the data."""
         X = self.raw if intercept is None else self.raw - intercept
         return float(np.abs(X @ encoder).sum()) / max(1, len(X))
+
+
+def _spanning_first(X: Array, n_rows: int, level: float) -> Array:
+    """X with the rows that alone have a direction, as those of an atom that is used seldom, before the first `n_rows`
+    where these lack it: the atoms would collapse along it without any sample to tell.
+    """
+    missing = missing_directions(X[:n_rows])
+    if missing.shape[1] == 0:
+        return X
+    along = IsAlong(missing, level)(X)
+    return np.concatenate([X[along], X[~along]])
 
 
 def _not_vanishing(X: Array) -> Array:
