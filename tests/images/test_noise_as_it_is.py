@@ -1,6 +1,7 @@
 """Noise that differs between pixels, is correlated, or counted: removed, estimated, and told."""
 
 import io
+import re
 import warnings
 
 import numpy as np
@@ -169,6 +170,26 @@ class TestCorrelated:
             as_white = denoise(stored, mode="fast")
         as_correlated = denoise(stored, noise="correlated", mode="fast")
         assert psnr(as_correlated, clean) > psnr(as_white, clean) + 2
+
+    @pytest.mark.parametrize(("sigma", "quality"), [(5, 90), (20, 60), (20, 65)])
+    @pytest.mark.parametrize("name", ["camera", "coffee", "astronaut", "moon"])
+    def test_noise_of_which_jpeg_cut_the_fine_part_is_told(self, name, sigma, quality):
+        clean = getattr(skimage_data, name)()[60:316, 100:356].astype(float)
+        clean = clean if clean.ndim == 2 else clean.mean(axis=-1)
+        stored = stored_as_jpeg(clean + sigma * white(clean.shape), quality)
+        with pytest.warns(UserWarning, match=r'JPEG.*give sigma=.*noise="correlated"|taken for texture') as told:
+            blind = denoise(stored, mode="fast")
+        hint = re.search(r"sigma=([\d.]+)", str(told[0].message))
+        better = denoise(stored, mode="fast", **({"sigma": float(hint[1])} if hint else {"noise": "correlated"}))
+        assert psnr(better, clean) > psnr(blind, clean) + 1
+
+    @pytest.mark.parametrize(("sigma", "quality"), [(10, 95), (20, 85)])
+    @pytest.mark.parametrize("name", ["camera", "moon", "grass", "gravel"])
+    def test_noise_that_jpeg_left_as_it_was_is_not(self, name, sigma, quality):
+        clean = getattr(skimage_data, name)()[60:316, 100:356].astype(float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            denoise(stored_as_jpeg(clean + sigma * white(clean.shape), quality), mode="fast")
 
     @pytest.mark.parametrize("quality", [95, 75, 50, 30])
     @pytest.mark.parametrize("name", ["camera", "coffee", "astronaut"])

@@ -71,7 +71,12 @@ def _calm(pixels: Values) -> tuple[Values, Values]:
 
 def fine_power(blocks: Values) -> Values:
     """Mean square of the highest cosine coefficients of blocks of 8 x 8 pixels."""
-    return np.asarray((dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(BLOCK)] ** 2).mean(axis=1))
+    return np.asarray((high_coefficients(blocks) ** 2).mean(axis=1))
+
+
+def high_coefficients(blocks: Values) -> Values:
+    """The highest cosine coefficients of each of the blocks."""
+    return np.asarray(dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(BLOCK)])
 
 
 def calm_variance(power: Values) -> float:
