@@ -221,6 +221,16 @@ class TestCounting:
         assert set(noise.estimated) >= {"sigma", "gain"}
         assert 0.7 < noise.gain / gain < 1.4
 
+    def test_texture_in_dark_parts_is_not_taken_for_readout_noise(self):
+        photo = pytest.importorskip("sklearn.datasets").load_sample_image("china.jpg").mean(axis=-1)
+        clean = photo[117:309, 224:416] / 255 * 100
+        rng = np.random.default_rng(0)
+        noisy = 0.5 * rng.poisson(2 * clean) + rng.standard_normal(clean.shape)
+        known = denoise(noisy, 1.0, noise="poisson", gain=0.5, mode="fast")
+        found, noise = denoise(noisy, noise="poisson-gaussian", mode="fast", return_noise=True)
+        assert noise.gain > 0.33
+        assert psnr(found, clean) > psnr(known, clean) - 0.3
+
     def test_what_is_given_is_kept(self, camera):
         rng = np.random.default_rng(0)
         noisy = 2.0 * rng.poisson(camera / 4) + 6 * rng.standard_normal(camera.shape)
