@@ -19,9 +19,9 @@ _FEWEST = 60  # blocks in a class, below which there are fewer classes
 _MOST_BLOCKS = 60_000
 _BRIGHT, _DARK = 0.02, 0.2  # share of pixels at the ends of the range from which a block is clipped; few counts are 0
 _N_ROUNDS = 50
-#: Weight of a variance above the line, where one below has the rest, and the relative error up to which errors count by
-#: their squares. On the tuning images, with counts of 10 to 1000, the relative error of the standard deviation is 0.032,
-#: and 0.044 with a half and 0.02; on white noise the gain that is found, which should be none, is no larger than then.
+#: Weight of a variance above the line, where one below has the rest, and the relative error up to which errors count
+#: by their squares. On the tuning images, with counts of 10 to 1000, the relative error of the standard deviation is
+#: 0.032, and 0.044 with a half and 0.02; on white noise the gain that is found, which should be none, is no larger.
 _ABOVE, _SMALL = 0.2, 0.2
 
 
