@@ -1,4 +1,6 @@
-"""Settings of the other denoisers on the images that settings are chosen on: PSNR over `camera`, `astronaut`, `coffee`.
+"""Settings of the other denoisers, and the steps of `fast`, on the images that settings are chosen on.
+
+The mean PSNR over `camera`, `astronaut` and `coffee`:
 
 python benchmarks/denoising_settings.py     (takes minutes; --method NAME for one of them)
 """
@@ -12,6 +14,12 @@ from common import describe_machine, table
 from hrpursuit.experiments.denoisers import SIGMAS, nonlocal_means, psnr, total_variation, warm_up, wavelet
 from hrpursuit.experiments.patch_denoisers import cosines, cosines_twice, learner, principal_components
 from hrpursuit.experiments.photographs import TUNING, noisy_photograph, photograph
+from hrpursuit.images.grouped import denoise_in_few_steps
+
+
+def few_steps(noisy, sigma, *, shares):
+    return denoise_in_few_steps(noisy.astype(np.float32)[None], sigma, 8, 0, shares=shares)[0]
+
 
 GRIDS = {
     "tv": (total_variation, [{"weight": weight} for weight in (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)]),
@@ -23,6 +31,7 @@ GRIDS = {
         [{"hard": hard, "wiener": wiener} for hard in (2.5, 2.7, 2.9) for wiener in (0.8, 0.9, 1.0)],
     ),
     "pca": (principal_components, [{"hard": hard} for hard in (2.4, 2.5, 2.6, 2.7)]),
+    "fast": (few_steps, [{"shares": shares} for shares in ((0.4, 0), (0.6, 0.3, 0), (0.6, 0.45, 0.3, 0.15, 0))]),
     "learner": (learner, [{"n_nonzero": n_nonzero} for n_nonzero in (1, 2, 3, 4, 6)]),
 }
 

@@ -228,14 +228,15 @@ def test_faint_lines_are_found_where_they_are(angle):
     assert np.sqrt(np.mean(faint_lines(picture(96, 96, seed=2)) ** 2)) < 0.12  # next to nothing in noise
 
 
-def test_a_line_as_faint_as_the_noise_is_kept_as_far_as_bm3d_keeps_it():
+@pytest.mark.parametrize(("denoise", "least"), [(denoise_progressively, 0.4), (denoise_in_few_steps, 0.3)])
+def test_a_line_as_faint_as_the_noise_is_kept_farther_than_bm3d_keeps_it(denoise, least):
     kept = []
-    for seed in range(3):  # BM3D keeps 21 to 36% of such lines
+    for seed in range(6):  # BM3D keeps 21 to 36% of such lines; without the search for lines ours keep 26 and 24%
         line = thin_line(96, 0.4 + seed)
-        found = denoise_progressively((line + picture(96, 96, seed)).astype(np.float32)[None], 1.0, 8, 0)[0]
+        found = denoise((line + picture(96, 96, seed)).astype(np.float32)[None], 1.0, 8, 0)[0]
         template = line - line.mean()
         kept.append(np.sum(found * template) / np.sum(template**2))
-    assert np.mean(kept) > 0.2
+    assert np.mean(kept) > least
 
 
 @pytest.mark.parametrize("denoise", [denoise_progressively, denoise_in_few_steps])

@@ -1,6 +1,7 @@
 """Noise that differs between pixels, is correlated, or counted: removed, estimated, and told."""
 
 import io
+import re
 import warnings
 
 import numpy as np
@@ -170,6 +171,26 @@ class TestCorrelated:
         as_correlated = denoise(stored, noise="correlated", mode="fast")
         assert psnr(as_correlated, clean) > psnr(as_white, clean) + 2
 
+    @pytest.mark.parametrize(("sigma", "quality"), [(5, 90), (20, 60), (20, 65)])
+    @pytest.mark.parametrize("name", ["camera", "coffee", "astronaut", "moon"])
+    def test_noise_of_which_jpeg_cut_the_fine_part_is_told(self, name, sigma, quality):
+        clean = getattr(skimage_data, name)()[60:316, 100:356].astype(float)
+        clean = clean if clean.ndim == 2 else clean.mean(axis=-1)
+        stored = stored_as_jpeg(clean + sigma * white(clean.shape), quality)
+        with pytest.warns(UserWarning, match=r'JPEG.*give sigma=.*noise="correlated"|taken for texture') as told:
+            blind = denoise(stored, mode="fast")
+        hint = re.search(r"sigma=([\d.]+)", str(told[0].message))
+        better = denoise(stored, mode="fast", **({"sigma": float(hint[1])} if hint else {"noise": "correlated"}))
+        assert psnr(better, clean) > psnr(blind, clean) + 1
+
+    @pytest.mark.parametrize(("sigma", "quality"), [(10, 95), (20, 85)])
+    @pytest.mark.parametrize("name", ["camera", "moon", "grass", "gravel"])
+    def test_noise_that_jpeg_left_as_it_was_is_not(self, name, sigma, quality):
+        clean = getattr(skimage_data, name)()[60:316, 100:356].astype(float)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            denoise(stored_as_jpeg(clean + sigma * white(clean.shape), quality), mode="fast")
+
     @pytest.mark.parametrize("quality", [95, 75, 50, 30])
     @pytest.mark.parametrize("name", ["camera", "coffee", "astronaut"])
     def test_jpeg_without_noise_is_not(self, name, quality):
@@ -199,6 +220,16 @@ class TestCounting:
         assert psnr(found, clean) > psnr(known, clean) - 0.3
         assert set(noise.estimated) >= {"sigma", "gain"}
         assert 0.7 < noise.gain / gain < 1.4
+
+    def test_texture_in_dark_parts_is_not_taken_for_readout_noise(self):
+        photo = pytest.importorskip("sklearn.datasets").load_sample_image("china.jpg").mean(axis=-1)
+        clean = photo[117:309, 224:416] / 255 * 100
+        rng = np.random.default_rng(0)
+        noisy = 0.5 * rng.poisson(2 * clean) + rng.standard_normal(clean.shape)
+        known = denoise(noisy, 1.0, noise="poisson", gain=0.5, mode="fast")
+        found, noise = denoise(noisy, noise="poisson-gaussian", mode="fast", return_noise=True)
+        assert noise.gain > 0.33
+        assert psnr(found, clean) > psnr(known, clean) - 0.3
 
     def test_what_is_given_is_kept(self, camera):
         rng = np.random.default_rng(0)

@@ -19,6 +19,10 @@ _FEWEST = 60  # blocks in a class, below which there are fewer classes
 _MOST_BLOCKS = 60_000
 _BRIGHT, _DARK = 0.02, 0.2  # share of pixels at the ends of the range from which a block is clipped; few counts are 0
 _N_ROUNDS = 50
+#: Weight of a variance above the line, where one below has the rest, and the relative error up to which errors count
+#: by their squares. On the tuning images, with counts of 10 to 1000, the relative error of the standard deviation is
+#: 0.032, and 0.044 with a half and 0.02; on white noise the gain that is found, which should be none, is no larger.
+_ABOVE, _SMALL = 0.2, 0.2
 
 
 def variance_and_mean(pixels: NDArray[Any], sigma: float | None, gain: float | None) -> tuple[float, float]:
@@ -30,7 +34,7 @@ def variance_and_mean(pixels: NDArray[Any], sigma: float | None, gain: float | N
 
     The variance of the highest cosine coefficients of blocks, in the calmest twentieth of the blocks of like
     brightness; then the line with the least absolute relative error, in which texture of one brightness does not
-    count for much.
+    count for much. What is above the line counts less than what is below: texture adds to the variance.
     """
     means, variances = _calm(pixels.astype(np.float64))
     if means.size == 0 or not np.any(variances > 0):
@@ -44,8 +48,9 @@ def variance_and_mean(pixels: NDArray[Any], sigma: float | None, gain: float | N
         rest = variances - design[:, ~free] @ line[~free]
         line[free] = np.linalg.lstsq(design[:, free] * weights[:, None], rest * weights, rcond=None)[0]
         expected = np.maximum(design @ line, 1e-3 * largest)
-        errors = np.abs(variances / expected - 1)
-        weights = 1 / expected / np.sqrt(np.maximum(errors, 0.02))
+        errors = variances / expected - 1
+        shares = np.where(errors > 0, _ABOVE, 1 - _ABOVE)
+        weights = np.sqrt(2 * shares / np.maximum(np.abs(errors), _SMALL)) / expected
     if gain is None and line[0] <= 0:  # texture in dark parts, or no noise of counting at all
         return 0.0, float(np.median(variances)) if sigma is None else line[1]
     return float(line[0]), float(line[1])
@@ -71,7 +76,12 @@ def _calm(pixels: Values) -> tuple[Values, Values]:
 
 def fine_power(blocks: Values) -> Values:
     """Mean square of the highest cosine coefficients of blocks of 8 x 8 pixels."""
-    return np.asarray((dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(BLOCK)] ** 2).mean(axis=1))
+    return np.asarray((high_coefficients(blocks) ** 2).mean(axis=1))
+
+
+def high_coefficients(blocks: Values) -> Values:
+    """The highest cosine coefficients of each of the blocks."""
+    return np.asarray(dctn(blocks, axes=(1, 2), norm="ortho")[:, _high(BLOCK)])
 
 
 def calm_variance(power: Values) -> float:

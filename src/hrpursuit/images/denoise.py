@@ -131,8 +131,9 @@ def denoise(
     -----
     UserWarning
         If `sigma` is far larger than the standard deviation of the image, if the noise looks correlated although it is
-        taken to be white, if it does not fit the `gain`, if the gain is to be estimated although many pixels are
-        clipped, or if the range of the image is so wide that it is returned as it is.
+        taken to be white, if JPEG has cut the frequencies that `sigma` is estimated from, if the noise does not fit the
+        `gain`, if the gain is to be estimated although many pixels are clipped, or if the range of the image is so wide
+        that it is returned as it is.
 
     See Also
     --------

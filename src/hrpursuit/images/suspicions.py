@@ -4,10 +4,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
 from hrpursuit.images.assumed import Noise
 from hrpursuit.images.channels import across_channels
+from hrpursuit.images.counting import BLOCK, high_coefficients
 from hrpursuit.images.noise import sigma_of
 from hrpursuit.images.spectrum import correlations, estimated_spectrum, fine_power, is_noise_like
 
@@ -20,6 +22,12 @@ _CORRELATED = 0.3  # correlation of neighbours from which noise is not taken for
 #: The same where the estimate is such a share of what is seen. JPEG files have next to nothing at the frequencies that
 #: the estimate is from, while their noise is hardly correlated otherwise.
 _GONE, _CORRELATED_IF_GONE = 0.1, 0.1
+_CUT = 0.85  # share of what is seen, below which an estimate from a JPEG file is from frequencies that the file has cut
+_NEAR_ZERO = 0.1  # of the noise: size of cosine coefficients that are next to zero, 8% of those of white noise
+#: Share of such coefficients among the high ones of the blocks of a JPEG file, from which too little of the noise is
+#: left there: the file has set what is below 1.1 times the noise to zero.
+_LOST = 0.72
+_N_SQUARES = 8000  # to look for that
 _FINE_GIVEN, _FINE = 0.6, 0.33  # share of the noise that is fine, below which noise is not white: sigma given or not
 _SEEN = 0.5  # share of the given noise that must be seen
 _VISIBLE = 0.015  # of the range: below, correlated noise is not worth a word
@@ -106,7 +114,17 @@ def check_white(pixels: NDArray[Any], noise: Noise) -> None:
     is_gone = "sigma" in noise.estimated and given < _GONE * found
     is_correlated = along.max() > (_CORRELATED_IF_GONE if is_gone else _CORRELATED)
     is_seen = found > unit * max(_VISIBLE * float(np.ptp(brightness)), _ROUNDING * float(np.abs(brightness).max()))
-    if not (is_other and is_seen and is_correlated and is_noise_like(brightness, spectrum)):
+    if not is_seen or not is_noise_like(brightness, spectrum):
+        return
+    if "sigma" in noise.estimated and not is_gone and given < _CUT * found and is_cut(brightness, found / unit):
+        warnings.warn(
+            f"the noise looks as if the image had been stored as JPEG: its estimate, {given:.3g}, is from frequencies "
+            f"of which the file has kept little, and others have noise of about {found:.3g}. Most of that will stay, "
+            f'unless it is texture as fine as noise: give sigma={found:.3g}, or noise="correlated".',
+            stacklevel=3,
+        )
+        return
+    if not (is_other and is_correlated):
         return
     warnings.warn(
         f"the noise looks correlated: neighbouring pixels by {along[0]:.2f} along rows and {along[1]:.2f} along "
@@ -115,3 +133,21 @@ def check_white(pixels: NDArray[Any], noise: Noise) -> None:
         'noise="correlated" estimates its spectrum and removes it.',
         stacklevel=3,
     )
+
+
+def is_cut(plane: NDArray[np.float64], strength: float) -> bool:
+    """Whether a JPEG file has set most of the high cosine coefficients of its blocks to zero, for noise so strong.
+
+    On one of the 64 grids of blocks they are next to zero then, and on most of the others they are not.
+    """
+    if min(plane.shape) < 2 * BLOCK:
+        return False
+    views = sliding_window_view(plane, (BLOCK, BLOCK))
+    step = int(np.sqrt(views.shape[0] * views.shape[1] / _N_SQUARES)) // 2 * 2 + 1  # odd, so that it comes to all grids
+    squares = views[::step, ::step]
+    y, x = (step * np.arange(n) % BLOCK for n in squares.shape[:2])
+    grid = np.add.outer(y * BLOCK, x).ravel()
+    sizes = np.abs(high_coefficients(squares.reshape(-1, BLOCK, BLOCK)))
+    near = np.bincount(grid, (sizes < _NEAR_ZERO * strength).mean(axis=1), BLOCK**2)
+    shares = near / np.maximum(np.bincount(grid, minlength=BLOCK**2), 1)
+    return bool(shares.max() > _LOST and np.median(shares) < _LOST / 2)

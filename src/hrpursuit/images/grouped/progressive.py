@@ -92,16 +92,21 @@ def denoise_progressively(planes: Planes, sigma: float, size: int, seed: int, n_
     return result * unit
 
 
-def denoise_in_few_steps(planes: Planes, sigma: float, size: int, seed: int, n_planes: int = 1) -> Planes:
-    """The mode `fast`: single patches, then three steps with the same groups, the Wiener filter first and last."""
+def denoise_in_few_steps(
+    planes: Planes, sigma: float, size: int, seed: int, n_planes: int = 1, *, shares: tuple[float, ...] = _FAST_STEPS
+) -> Planes:
+    """The mode `fast`: single patches, then three steps with the same groups, the Wiener filter first and last.
+
+    `shares` has the part of the noise that each step leaves; affine combinations and the Wiener filter take turns.
+    """
     unit = np.float32(sigma)
     noisy = planes / unit
     pilot = np.stack([threshold_single_patches(plane, size, seed, n_planes) for plane in noisy])
     pilot += _lines(noisy - pilot, n_planes)
     groups = Grouping(size, 24 if n_planes == 1 else 48, 5, reach=12)
     found, mixed = groups.groups(pilot, seed, n_planes), noisy
-    for tau, combine in zip(_FAST_STEPS, (False, True, False), strict=True):
-        pilot, mixed = _filtered(noisy, pilot, mixed, found, size, tau, combine=combine)
+    for step, tau in enumerate(shares):
+        pilot, mixed = _filtered(noisy, pilot, mixed, found, size, tau, combine=step % 2 == 1)
     return mixed * unit
 
 
