@@ -35,6 +35,8 @@ class Model(NamedTuple):
     chances: Any  # by slot and bin: of a one in 1/65536, times 256, plus the bits seen, at most `limit`
     slots: Any  # the slot that each context is in now
     weights: Any  # of the mixer in 1/65536, by bin and input: experts, contexts, bias
+    own: Any  # what is added to them, by place, bin and input; there may be no places
+    place: Any  # the place that an integer is at
     inputs: Any  # log odds in 1/256
     experts: Any  # centre of each expert's distribution in 1/256 of a step, and 2^32 over its width in these
     limit: int
@@ -42,8 +44,10 @@ class Model(NamedTuple):
 
 
 def new_model(n_slots: int, weights: list[int], n_experts: int, limit: int, rate: int = MIXER_RATE,
-              n_bins: int = N_BINS) -> Model:  # fmt: skip
-    """A model that has seen nothing; `weights` are those of the experts and of the contexts, to start from."""
+              n_bins: int = N_BINS, n_places: int = 0) -> Model:  # fmt: skip
+    """A model that has seen nothing; `weights` are those of the experts and of the contexts, to start from. With places
+    the mixer has weights of each place beside the common ones, and uses the sums.
+    """
     table = integers((n_bins, len(weights) + 1))
     for i, weight in enumerate(weights):
         table[:, i] = table[:, i] + weight
@@ -53,6 +57,8 @@ def new_model(n_slots: int, weights: list[int], n_experts: int, limit: int, rate
         chances=as_table(np.full((n_slots, n_bins), EVEN << 8), "i4"),
         slots=integers(len(weights) - n_experts),
         weights=table,
+        own=integers((n_places, n_bins, len(weights) + 1)),
+        place=integers(1),
         inputs=inputs,
         experts=integers((n_experts, 2)),
         limit=limit,
@@ -87,6 +93,9 @@ def chance_of_one(model, position):
         model.inputs[n_experts + c] = STRETCH[model.chances[model.slots[c], position] >> 12]
     for i in range(n_experts + n_contexts + 1):
         total += model.inputs[i] * model.weights[position, i]
+    if len(model.own) > 0:
+        for i in range(n_experts + n_contexts + 1):
+            total += model.inputs[i] * model.own[model.place[0], position, i]
     return SQUASH[min(max(total >> 16, -2047), 2047) + 2048]
 
 
@@ -94,7 +103,10 @@ def chance_of_one(model, position):
 def learn(model, position, mixed, bit):
     error = ((bit << 16) - mixed) * model.rate
     for i in range(len(model.inputs)):
-        model.weights[position, i] += (model.inputs[i] * error + (1 << 19)) >> 20
+        change = (model.inputs[i] * error + (1 << 19)) >> 20
+        model.weights[position, i] += change
+        if len(model.own) > 0:
+            model.own[model.place[0], position, i] += change
     for c in range(len(model.slots)):
         slot = model.slots[c]
         old = model.chances[slot, position]
