@@ -149,28 +149,21 @@ def ask_experts(model, position, sign, magnitude):
         model.inputs[e] = STRETCH[min(max(chance, 0), 4095)]
 
 
-@inlined
+@compiled
 def code_integer(coder, buffer, decoding, value, model, sign_is_learned):
     """Write the integer, or read one, and learn from it. Its magnitude is below 2^25."""
-    ask_experts(model, ZERO, 0, 0)
-    if code_mixed_bit(coder, buffer, decoding, 1 if value == 0 else 0, model, ZERO):
-        return 0
-    return _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned)
-
-
-@compiled
-def _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned):
-    sign = 1 if value < 0 else 0
-    if sign_is_learned:
-        ask_experts(model, SIGN, 0, 0)
-        sign = code_mixed_bit(coder, buffer, decoding, sign, model, SIGN)
-    else:
-        sign = code_bit(coder, buffer, decoding, EVEN, sign)
-    size = abs(value)
-    for magnitude in range(1, N_UNARY):
-        position = min(SIGN + magnitude, model.weights.shape[0] - 1)
+    sign, size = 1 if value < 0 else 0, abs(value)
+    for step in range(N_UNARY + 1):
+        if step == SIGN and not sign_is_learned:
+            sign = code_bit(coder, buffer, decoding, EVEN, sign)
+            continue
+        position, magnitude = min(step, model.weights.shape[0] - 1), step - 1 if step > SIGN else 0
         ask_experts(model, position, sign, magnitude)
-        if code_mixed_bit(coder, buffer, decoding, 1 if size == magnitude else 0, model, position):
+        bit = sign if step == SIGN else 1 if size == magnitude else 0
+        bit = code_mixed_bit(coder, buffer, decoding, bit, model, position)
+        if step == SIGN:
+            sign = bit
+        elif bit:
             return -magnitude if sign else magnitude
     size = N_UNARY - 1 + code_number(coder, buffer, decoding, size - N_UNARY + 1)
     return -size if sign else size
@@ -179,26 +172,18 @@ def _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned):
 @compiled
 def bits_needed(value, model, sign_is_learned):
     """What `code_integer` would write; the encoder alone asks."""
-    ask_experts(model, ZERO, 0, 0)
-    chance = chance_of_one(model, ZERO)
-    if value == 0:
-        return COST[chance >> 4]
-    bits = COST[4095 - (chance >> 4)]
-    sign = 1 if value < 0 else 0
-    if sign_is_learned:
-        ask_experts(model, SIGN, 0, 0)
-        chance = chance_of_one(model, SIGN) >> 4
-        bits += COST[chance if sign else 4095 - chance]
-    else:
-        bits += 1.0
-    size = abs(value)
-    for magnitude in range(1, N_UNARY):
-        position = min(SIGN + magnitude, model.weights.shape[0] - 1)
+    sign, size, bits = 1 if value < 0 else 0, abs(value), 0.0
+    for step in range(N_UNARY + 1):
+        if step == SIGN and not sign_is_learned:
+            bits += 1.0
+            continue
+        position, magnitude = min(step, model.weights.shape[0] - 1), step - 1 if step > SIGN else 0
         ask_experts(model, position, sign, magnitude)
         chance = chance_of_one(model, position) >> 4
-        if magnitude == size:
-            return bits + COST[chance]
-        bits += COST[4095 - chance]
+        bit = sign if step == SIGN else 1 if size == magnitude else 0
+        bits += COST[chance if bit else 4095 - chance]
+        if bit and step != SIGN:
+            return bits
     return bits + 2 * math.log2(size - N_UNARY + 1.0) + 1
 
 

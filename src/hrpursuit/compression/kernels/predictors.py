@@ -20,7 +20,7 @@ _MOST = 131072  # a weight, in 1/65536
 _TIE = 262144  # an entry of a factor, in 1/65536
 _FAR = 1 << 17  # what other sensors tell stays within
 _SCALED = 1 << 16  # features in 1/1024 of the scale stay within
-_RIDGE_OF_ALL = 3 << 19  # as that of a sensor, 1.5 squares of the scale
+_RIDGE_OF_ALL = 3 << 19  # 1.5 squares of the scale in this unit
 
 
 class Predictors(NamedTuple):
@@ -41,10 +41,12 @@ class Predictors(NamedTuple):
     predictions: Any
     scale: Any  # typical change of each sensor
     per_scale: Any  # 2^26 over it
+    ridge: Any  # of the regression of each sensor, 1.5 squares of the scale, and of that of all sensors
 
 
 def new_predictors(scale: np.ndarray) -> Predictors:
     n = len(scale)
+    squares = np.asarray(scale, dtype=np.int64) ** 2
     return Predictors(
         features=integers(N_FEATURES),
         scaled=integers(N_FEATURES),
@@ -61,6 +63,7 @@ def new_predictors(scale: np.ndarray) -> Predictors:
         predictions=integers(N_PREDICTIONS),
         scale=as_integers(scale),
         per_scale=as_integers((1 << 26) // np.asarray(scale, dtype=np.int64)),
+        ridge=as_integers(np.append(squares + (squares >> 1), _RIDGE_OF_ALL)),
     )
 
 
@@ -111,9 +114,10 @@ def predict(state, k, last):
 
 
 @compiled
-def _regress(state, place, features, change, memory, ridge):
+def _regress(state, place, features, change):
     """Learn from a change: one round of coordinate descent on the normal equations."""
     products, targets, weights = state.products, state.targets, state.weights
+    memory = MEMORY if place < len(state.scale) else MEMORY_OF_ALL
     for a in range(N_FEATURES):
         for c in range(N_FEATURES):
             old = products[place, a, c]
@@ -123,7 +127,7 @@ def _regress(state, place, features, change, memory, ridge):
         rest = targets[place, a] << 16
         for c in range(N_FEATURES):
             rest -= products[place, a, c] * weights[place, c]
-        moved = weights[place, a] + rest // (products[place, a, a] + ridge)
+        moved = weights[place, a] + rest // (products[place, a, a] + state.ridge[place])
         weights[place, a] = min(max(moved, -_MOST), _MOST)
 
 
@@ -139,12 +143,12 @@ def observe(state, k, change, is_learned):
     state.left[1, k] = change
     for tie in range(2):
         state.innovation[tie, k] = state.left[tie, k] - state.told[tie]
-    scale, per_scale = state.scale[k], state.per_scale[k]
-    _regress(state, k, state.features, change, MEMORY, scale * scale + ((scale * scale) >> 1))
+    _regress(state, k, state.features, change)
+    per_scale = state.per_scale[k]
     for a in range(N_FEATURES):
         state.scaled[a] = min(max((state.features[a] * per_scale) >> 16, -_SCALED), _SCALED)
     change = min(max((change * per_scale) >> 16, -_SCALED), _SCALED)
-    _regress(state, len(state.scale), state.scaled, change, MEMORY_OF_ALL, _RIDGE_OF_ALL)
+    _regress(state, len(state.scale), state.scaled, change)
 
 
 @compiled
