@@ -114,7 +114,7 @@ def sample_rows(bits, seen, n, steps, scales, season, positive, grain, haste):
             *shares, share = (clip((f * (2**26 // scales[k])) >> 16, -(2**16), 2**16) for f in [*feature, change])
             of_all.learn(shares, share, 3 * 2**19)
             error = 64 * abs(value - centre) + 10 * step
-            unrest_sum += min(256 * error // (min(slow[k]) + 1), 65536)
+            unrest_sum += min(256 * error // (min(slow[k]) + 1), 4096)
             n_unrest += 1
             for e in range(5):
                 error = 64 * abs(value - predictions[e]) + 10 * step

@@ -30,7 +30,7 @@ _FAR = 1 << 21  # a prediction from the centre
 _WIDE = 1 << 20  # an expert
 _BY_WIDTH, _NEAR, _N_SLOTS = 0, 2560, 2560 + 216
 _USUAL = 256  # the unrest of a row whose errors are as large as ever
-_MOST_UNREST = 1 << 16
+_MOST_UNREST = 1 << 12
 _PRIOR = 4  # readings that the row before counts as
 
 
