@@ -34,8 +34,8 @@ _MOST_BITS = 60  # of the way to a time that is not the expected one
 LONGEST = 1 << 57  # nanoseconds from slot to slot, above 4 years
 MOST_TIME = 1 << 62  # nanoseconds that a slot may be from 1970
 _FIRST_ROWS = 64
-#: Zero bytes at the end of a body that are left out. With more of them, a message that is decoded wrongly, and takes more
-#: bits than it has, would rarely be refused.
+#: Zero bytes at the end of a body that are left out. With more of them, a message that is decoded wrongly, and takes
+#: more bits than it has, would rarely be refused.
 _MOST_ZEROS = 1
 
 
