@@ -15,6 +15,7 @@ from hrpursuit.compression.errors import DamagedFile
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.samples import (
     LIMIT,
+    REFACTOR,
     code_low_bits,
     code_samples,
     new_difference_model,
@@ -224,7 +225,7 @@ class _Group:
         self.columns, self._fraction, self._positive, self._season = columns, fraction, positive, plan.season
         self._steps = as_integers(plan["step"][columns] << fraction)
         self._state = new_samples(plan["scale"][columns], plan["step"][columns] << fraction)
-        self._model = new_difference_model(False)
+        self._model = new_difference_model(columns.stop - columns.start)
         self._widths = as_integers(plan["width"][columns])
         self._has_widths = bool(plan["width"][columns].any())
         self._values = self._seen = self._out = integers((0, columns.stop - columns.start))
@@ -237,6 +238,7 @@ class _Group:
         code_samples(
             bits.coder, bits.buffer, bits.decoding, self._values[: t + 1], self._seen[: t + 1], self._out[: t + 1],
             self._state, self._model, self._steps, 0.0, 1 << self._fraction, self._positive, self._season,
+            REFACTOR,
         )  # fmt: skip
         whole = np.asarray(self._out[t], dtype=np.int64) >> self._fraction
         if not self._has_widths:

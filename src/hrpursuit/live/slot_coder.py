@@ -34,7 +34,9 @@ _MOST_BITS = 60  # of the way to a time that is not the expected one
 LONGEST = 1 << 57  # nanoseconds from slot to slot, above 4 years
 MOST_TIME = 1 << 62  # nanoseconds that a slot may be from 1970
 _FIRST_ROWS = 64
-_MOST_ZEROS = 4  # zeros at the end of a body that are left out
+#: Zero bytes at the end of a body that are left out. With more of them, a message that is decoded wrongly, and takes
+#: more bits than it has, would rarely be refused.
+_MOST_ZEROS = 1
 
 
 @dataclass
@@ -96,7 +98,7 @@ class Bits:
             raise DamagedFile("the coded slots end too early")
 
     def written(self) -> bytes | None:
-        """Close the coder: the bytes without up to four zeros at the end; None if the buffer was too short."""
+        """Close the coder: the bytes without a zero at the end; None if the buffer was too short."""
         finish_encoding(self.coder, self.buffer)
         return _cut(self.buffer[: self.n_bytes].tobytes()) if self.n_bytes <= len(self.buffer) else None
 
@@ -112,7 +114,7 @@ class Bits:
 
 
 def _cut(data: bytes) -> bytes:
-    """Without the zeros at the end, four of them at most: a decoder reads zeros there anyway."""
+    """Without a zero at the end: a decoder reads zeros there anyway."""
     n_left = max(len(data.rstrip(b"\0")), len(data) - _MOST_ZEROS)
     return data[:n_left]
 

@@ -101,6 +101,27 @@ def test_signs_that_lean_one_way_are_learned():
     assert len(data_of(values, contexts, sign_is_learned=False)) > 2000 // 8
 
 
+@njit
+def code_told(coder, buffer, bits, places, told, model):
+    for i in range(len(bits)):
+        model.slots[0], model.slots[1], model.place[0] = told[i, 0], 2 + told[i, 1], places[i]
+        code_mixed_bit(coder, buffer, False, bits[i], model, 0)
+
+
+def test_each_place_learns_whom_to_trust(rng):
+    """In one place the bit is what one context tells, in the other what the other does."""
+    bits, places = rng.integers(0, 2, 4000), rng.integers(0, 2, 4000)
+
+    def n_bytes(n_places):
+        model = new_model(4, [20000, 20000], n_experts=0, limit=250, n_bins=1, n_places=n_places)
+        told = np.where(places[:, None] == [0, 1], bits[:, None], rng.integers(0, 2, (4000, 2)))
+        coder, buffer = new_coder(), np.zeros(4000, np.uint8)
+        code_told(coder, buffer, bits, places, told, model)
+        return coder[POSITION]
+
+    assert n_bytes(2) < 0.5 * n_bytes(0)
+
+
 @pytest.mark.parametrize("learned", [True, False])
 def test_the_encoder_knows_what_an_integer_costs(rng, learned):
     model = a_model()

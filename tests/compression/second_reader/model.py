@@ -8,9 +8,11 @@ def scale(m):
 
 
 class Model:
-    def __init__(self, bits, weights, limit, *, n_experts=0, rate=25, n_bins=20):
+    def __init__(self, bits, weights, limit, *, n_experts=0, rate=25, n_bins=20, n_places=0):
         self.bits, self.limit, self.rate, self.n_bins, self.n_experts = bits, limit, rate, n_bins, n_experts
         self.weights = [[*weights, 0] for _ in range(n_bins)]
+        self.own = [[[0] * (len(weights) + 1) for _ in range(n_bins)] for _ in range(n_places)]
+        self.place = None
         self.inputs = [0] * len(weights) + [77]
         self.slots, self.experts, self.bins, self.first = [], [], {}, lambda slot, place: (32768, 0)
 
@@ -21,13 +23,15 @@ class Model:
         found = [self.bin(slot, place) for slot in self.slots]
         for c, (chance, _) in enumerate(found):
             self.inputs[self.n_experts + c] = T["STRETCH"][chance >> 4]
-        weights = self.weights[place]
+        parts = [self.weights[place]] + ([] if self.place is None else [self.own[self.place][place]])
+        weights = [sum(part) for part in zip(*parts, strict=True)]
         total = sum(a * b for a, b in zip(self.inputs, weights, strict=True))
         p = T["SQUASH"][clip(total >> 16, -2047, 2047) + 2048]
         b = self.bits.bit(p)
         error = (65536 * b - p) * self.rate
         for i, x in enumerate(self.inputs):
-            weights[i] += (x * error + 2**19) >> 20
+            for part in parts:
+                part[i] += (x * error + 2**19) >> 20
         for one in found:
             one[0] += ((65535 * b - one[0]) * T["RATE"][one[1]]) >> 16
             one[1] = min(one[1] + 1, self.limit)

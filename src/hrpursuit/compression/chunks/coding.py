@@ -10,7 +10,14 @@ from hrpursuit.compression.kernels.bits import N_BEYOND, POSITION, finish_encodi
 from hrpursuit.compression.kernels.compiled import as_integers, integers
 from hrpursuit.compression.kernels.correction import code_correction, new_correction, new_correction_model
 from hrpursuit.compression.kernels.gaps import code_gaps, new_gap_model
-from hrpursuit.compression.kernels.samples import code_low_bits, code_samples, new_difference_model, new_samples
+from hrpursuit.compression.kernels.samples import (
+    REFACTOR,
+    SELDOM,
+    code_low_bits,
+    code_samples,
+    new_difference_model,
+    new_samples,
+)
 from hrpursuit.compression.kernels.sparse import code_sparse, new_sparse, new_sparse_models
 from hrpursuit.compression.kernels.transform import code_transform, encoder_room, new_level_model, new_transform
 
@@ -55,9 +62,9 @@ def _run(
         steps = _by_column(settings.steps, n)
         state = new_samples(_by_column(settings.scales, n), steps)
         code_samples(
-            coder, buffer, decoding, wanted.whole, coded, out, state, new_difference_model(settings.in_haste),
-            as_integers(steps), price, (1 << settings.fraction) if settings.grain else 0,
-            settings.keep_positive, settings.season,
+            coder, buffer, decoding, wanted.whole, coded, out, state, new_difference_model(n), as_integers(steps),
+            price, (1 << settings.fraction) if settings.grain else 0, settings.keep_positive, settings.season,
+            SELDOM if settings.in_haste else REFACTOR,
         )  # fmt: skip
         if settings.widths:
             code_low_bits(coder, buffer, decoding, low, coded, as_integers(np.array(settings.widths)))

@@ -38,7 +38,7 @@ class GroupSettings:
     grain: bool = False  # predictions are rounded to whole numbers
     scales: tuple[int, ...] = (1,)  # typical change of a column, for SAMPLES
     season: int = 24  # rows, for SAMPLES
-    in_haste: bool = False  # fewer experts, for SAMPLES
+    in_haste: bool = False  # ties between columns are seldom computed anew, for SAMPLES
     bound: int = 1  # step of the correction
 
     def to_bytes(self) -> bytes:

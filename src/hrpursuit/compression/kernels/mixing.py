@@ -35,6 +35,8 @@ class Model(NamedTuple):
     chances: Any  # by slot and bin: of a one in 1/65536, times 256, plus the bits seen, at most `limit`
     slots: Any  # the slot that each context is in now
     weights: Any  # of the mixer in 1/65536, by bin and input: experts, contexts, bias
+    own: Any  # what is added to them, by place, bin and input; there may be no places
+    place: Any  # the place that an integer is at
     inputs: Any  # log odds in 1/256
     experts: Any  # centre of each expert's distribution in 1/256 of a step, and 2^32 over its width in these
     limit: int
@@ -42,8 +44,10 @@ class Model(NamedTuple):
 
 
 def new_model(n_slots: int, weights: list[int], n_experts: int, limit: int, rate: int = MIXER_RATE,
-              n_bins: int = N_BINS) -> Model:  # fmt: skip
-    """A model that has seen nothing; `weights` are those of the experts and of the contexts, to start from."""
+              n_bins: int = N_BINS, n_places: int = 0) -> Model:  # fmt: skip
+    """A model that has seen nothing; `weights` are those of the experts and of the contexts, to start from. With places
+    the mixer has weights of each place beside the common ones, and uses the sums.
+    """
     table = integers((n_bins, len(weights) + 1))
     for i, weight in enumerate(weights):
         table[:, i] = table[:, i] + weight
@@ -53,6 +57,8 @@ def new_model(n_slots: int, weights: list[int], n_experts: int, limit: int, rate
         chances=as_table(np.full((n_slots, n_bins), EVEN << 8), "i4"),
         slots=integers(len(weights) - n_experts),
         weights=table,
+        own=integers((n_places, n_bins, len(weights) + 1)),
+        place=integers(1),
         inputs=inputs,
         experts=integers((n_experts, 2)),
         limit=limit,
@@ -87,6 +93,9 @@ def chance_of_one(model, position):
         model.inputs[n_experts + c] = STRETCH[model.chances[model.slots[c], position] >> 12]
     for i in range(n_experts + n_contexts + 1):
         total += model.inputs[i] * model.weights[position, i]
+    if len(model.own) > 0:
+        for i in range(n_experts + n_contexts + 1):
+            total += model.inputs[i] * model.own[model.place[0], position, i]
     return SQUASH[min(max(total >> 16, -2047), 2047) + 2048]
 
 
@@ -94,7 +103,10 @@ def chance_of_one(model, position):
 def learn(model, position, mixed, bit):
     error = ((bit << 16) - mixed) * model.rate
     for i in range(len(model.inputs)):
-        model.weights[position, i] += (model.inputs[i] * error + (1 << 19)) >> 20
+        change = (model.inputs[i] * error + (1 << 19)) >> 20
+        model.weights[position, i] += change
+        if len(model.own) > 0:
+            model.own[model.place[0], position, i] += change
     for c in range(len(model.slots)):
         slot = model.slots[c]
         old = model.chances[slot, position]
@@ -137,28 +149,21 @@ def ask_experts(model, position, sign, magnitude):
         model.inputs[e] = STRETCH[min(max(chance, 0), 4095)]
 
 
-@inlined
+@compiled
 def code_integer(coder, buffer, decoding, value, model, sign_is_learned):
     """Write the integer, or read one, and learn from it. Its magnitude is below 2^25."""
-    ask_experts(model, ZERO, 0, 0)
-    if code_mixed_bit(coder, buffer, decoding, 1 if value == 0 else 0, model, ZERO):
-        return 0
-    return _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned)
-
-
-@compiled
-def _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned):
-    sign = 1 if value < 0 else 0
-    if sign_is_learned:
-        ask_experts(model, SIGN, 0, 0)
-        sign = code_mixed_bit(coder, buffer, decoding, sign, model, SIGN)
-    else:
-        sign = code_bit(coder, buffer, decoding, EVEN, sign)
-    size = abs(value)
-    for magnitude in range(1, N_UNARY):
-        position = min(SIGN + magnitude, model.weights.shape[0] - 1)
+    sign, size = 1 if value < 0 else 0, abs(value)
+    for step in range(N_UNARY + 1):
+        if step == SIGN and not sign_is_learned:
+            sign = code_bit(coder, buffer, decoding, EVEN, sign)
+            continue
+        position, magnitude = min(step, model.weights.shape[0] - 1), step - 1 if step > SIGN else 0
         ask_experts(model, position, sign, magnitude)
-        if code_mixed_bit(coder, buffer, decoding, 1 if size == magnitude else 0, model, position):
+        bit = sign if step == SIGN else 1 if size == magnitude else 0
+        bit = code_mixed_bit(coder, buffer, decoding, bit, model, position)
+        if step == SIGN:
+            sign = bit
+        elif bit:
             return -magnitude if sign else magnitude
     size = N_UNARY - 1 + code_number(coder, buffer, decoding, size - N_UNARY + 1)
     return -size if sign else size
@@ -167,26 +172,18 @@ def _code_nonzero(coder, buffer, decoding, value, model, sign_is_learned):
 @compiled
 def bits_needed(value, model, sign_is_learned):
     """What `code_integer` would write; the encoder alone asks."""
-    ask_experts(model, ZERO, 0, 0)
-    chance = chance_of_one(model, ZERO)
-    if value == 0:
-        return COST[chance >> 4]
-    bits = COST[4095 - (chance >> 4)]
-    sign = 1 if value < 0 else 0
-    if sign_is_learned:
-        ask_experts(model, SIGN, 0, 0)
-        chance = chance_of_one(model, SIGN) >> 4
-        bits += COST[chance if sign else 4095 - chance]
-    else:
-        bits += 1.0
-    size = abs(value)
-    for magnitude in range(1, N_UNARY):
-        position = min(SIGN + magnitude, model.weights.shape[0] - 1)
+    sign, size, bits = 1 if value < 0 else 0, abs(value), 0.0
+    for step in range(N_UNARY + 1):
+        if step == SIGN and not sign_is_learned:
+            bits += 1.0
+            continue
+        position, magnitude = min(step, model.weights.shape[0] - 1), step - 1 if step > SIGN else 0
         ask_experts(model, position, sign, magnitude)
         chance = chance_of_one(model, position) >> 4
-        if magnitude == size:
-            return bits + COST[chance]
-        bits += COST[4095 - chance]
+        bit = sign if step == SIGN else 1 if size == magnitude else 0
+        bits += COST[chance if bit else 4095 - chance]
+        if bit and step != SIGN:
+            return bits
     return bits + 2 * math.log2(size - N_UNARY + 1.0) + 1
 
 
