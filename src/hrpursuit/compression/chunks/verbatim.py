@@ -20,7 +20,7 @@ _MOST_TIMES_SMALLER = 8192
 _LITTLE = 0.95  # of the bytes as they are, above which coding saves little
 _ODD = 0x9E3779B97F4A7C15  # that bits are multiplied by, to tell rows apart
 _SMALL = 1 << 16  # bytes that are packed in no time
-_NEARLY = 1.1  # times as long as coded, that some rows may be for all to be packed
+_NEARLY = 1.25  # times as long as coded, that some rows may be for all to be packed
 _REPEATED = 0.8  # share of rows, other than those like the one before, that are different where none repeat
 
 
