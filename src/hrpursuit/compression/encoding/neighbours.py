@@ -14,7 +14,9 @@ _ROWS = 4000  # that are looked at
 _FURTHEST = 20  # mean changes, beyond which a change counts as one of these
 _MOST_WITH_ROW_BEFORE = 64  # columns that are also compared with the row before: time goes with the square
 _MOST_WITH_LAGS = {"default": 16, "best": 32}  # columns that are also compared at any lag
-_LEAST_LATE = 0.05  # squared correlation at a lag: by chance the largest of all lags is below
+#: Squared correlation at a lag: by chance the largest of all lags is below the smaller one. With the other, columns
+#: repeat others; less is a season, which a trial on few rows does not tell from these.
+_LEAST_LATE = {"default": 0.3, "best": 0.05}
 #: Rows in which a relation holds, as that of a course to a place does, and what its squared correlation must have on
 #: average to be more than chance, which gives one over these rows.
 _WINDOW, _LEAST_SHARE = 256, 0.015
@@ -27,7 +29,8 @@ def neighbourhoods(settings: TableSettings, whole: np.ndarray, effort: str) -> l
     numbers = [min(few, most) for few in _NEIGHBOURS[effort] if most]
     found = [_with_like_changes(settings, whole, few) for few in numbers]
     if numbers and n <= _MOST_WITH_ROW_BEFORE and len(whole) > 2 * _WINDOW:
-        found.append(_with_like_innovations(settings, whole, numbers[-1], n <= _MOST_WITH_LAGS[effort]))
+        least_late = _LEAST_LATE[effort] if n <= _MOST_WITH_LAGS[effort] else None
+        found.append(_with_like_innovations(settings, whole, numbers[-1], least_late))
     return [one for one in found if any(column.neighbours for column in one.columns)]
 
 
@@ -61,7 +64,7 @@ def _with_like_changes(settings: TableSettings, whole: np.ndarray, most: int) ->
 
 
 def _with_like_innovations(
-    settings: TableSettings, whole: np.ndarray, most: int, with_lags: bool
+    settings: TableSettings, whole: np.ndarray, most: int, least_late: float | None
 ) -> TableSettings:  # fmt: skip
     """For each column those whose innovations are like its own, in this row or one before: what is left of a column
     after its last value, or of a smooth one after a straight line, which takes changes of two rows.
@@ -73,7 +76,8 @@ def _with_like_innovations(
     n = whole.shape[1]
     here, before = _shares(rests[1:], rests[1:]), _shares(rests[1:], rests[:-1])
     np.fill_diagonal(before, 0.0)
-    lags, late = _lags(rests) if with_lags else (np.zeros((n, n), int), np.zeros((n, n)))
+    lags, late = _lags(rests) if least_late else (np.zeros((n, n), int), np.zeros((n, n)))
+    late = np.where(late > (least_late or 0.0), late, 0.0)
     columns = []
     for k, column in enumerate(settings.columns):
         shares = np.concatenate([np.where(np.arange(n) < k, here[k], 0.0), before[k], late[k]])
@@ -89,7 +93,7 @@ def _with_like_innovations(
 
 def _lags(rests: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """For each two columns the lag of two rows or more at which the first is most like the second before, and the
-    square of their correlation; 0 where it may be chance.
+    square of their correlation.
     """
     n_rows = len(rests)
     most = min(MOST_LAG, n_rows // 2)
@@ -100,7 +104,7 @@ def _lags(rests: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         found[:2] = 0.0
         lags[k] = found.argmax(axis=0)
         shares[k] = found.max(axis=0)
-    return lags.astype(int), np.where(shares > _LEAST_LATE, shares, 0.0)
+    return lags.astype(int), shares
 
 
 def _shares(some: np.ndarray, others: np.ndarray) -> np.ndarray:
