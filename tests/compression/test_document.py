@@ -123,6 +123,12 @@ def correlated(rng):
     return np.round(season + np.cumsum(rng.normal(0, 2, (90, 1)), axis=0) * [1, 2, -1] + rng.normal(0, 0.1, (90, 3)), 1)
 
 
+def repeated(rng):
+    """The second column nearly has what the third one had in the row before, the first what that had five rows ago."""
+    column = np.cumsum(rng.integers(-300, 301, 605))
+    return np.column_stack([column[:600], column[4:604], column[5:]]) + rng.integers(-2, 3, (600, 3))
+
+
 def counters(rng):
     return 10**12 + np.cumsum(rng.integers(0, 10**6, (60, 3)), axis=0)
 
@@ -152,6 +158,7 @@ TABLES = {
     "changes that recur": (lambda rng: few(rng, np.array([1000, 1700, 90_000]), 150).cumsum(axis=0), 0),
     "short floats": (lambda rng: (np.cumsum(rng.normal(0, 1, (200, 3)), axis=0) + 40).astype("f2").astype("f4"), 0),
     "correlated": (correlated, 0),
+    "columns that others repeat": (repeated, 0),
     "bound on decimals": (walk, 0.25),
     "bound on floats": (lambda rng: rng.normal(0, 1, (60, 3)), 0.05),
     "bound on a list": (lambda rng: few(rng, np.array([0, 0.01, 0.02, 5, 5.01, 5.02, 9.4])), 0.011),
@@ -186,7 +193,7 @@ KNOWN = {
     ("list", "as before"),
     *(("apart", what) for what in ("gaps", "NaN bits", "exceptions", "sentinels")),
     *(("has season", is_so) for is_so in (False, True)), *(("has neighbours", is_so) for is_so in (False, True)),
-    *(("has filter", is_so) for is_so in (False, True)),
+    *(("has filter", is_so) for is_so in (False, True)), *(("lag", lag) for lag in range(3)),
 }  # fmt: skip
 
 
@@ -279,7 +286,8 @@ def any_settings(rng):
         )  # fmt: skip
         centre, scale = int(rng.integers(0, 4)), int(rng.integers(0, 121))
         far = 2 ** int(rng.choice([3, 34]))
-        near = tuple(rng.choice(k, min(k, n_neighbours), replace=False).tolist()) if k else ()
+        near = [*range(k), *range(n, 4 * n)]  # in this row, and in the three before
+        near = tuple(rng.choice(near, n_neighbours, replace=False).tolist())
         constant = int(rng.integers(-far, far)) if centre > 1 else 0
         columns.append(ColumnSettings(grid, width, scale, centre, constant, near, bool(rng.random() < 0.3)))
         dtypes.append(dtype)

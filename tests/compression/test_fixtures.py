@@ -19,7 +19,7 @@ WAYS = {
     "pace": {0, 1, 2}, "grid": {0, 1, 2, 3, 4, 5}, "centre": {0, 1, 2, 3}, "single": BOTH, "step": BOTH, "offset": BOTH,
     "width": BOTH, "has season": BOTH, "has neighbours": BOTH,
     "list": {"bits", "decimals", "decimals and rest of 4 bytes", "decimals and rest of 8 bytes", "as before"},
-    "recurs": BOTH,
+    "recurs": BOTH, "lag": {0, 1, 2},
     "apart": {"gaps", "NaN bits", "exceptions", "sentinels"},
 }  # fmt: skip
 MAKE = runpy.run_path(str(FOLDER / "make.py"))

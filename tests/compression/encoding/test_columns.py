@@ -1,8 +1,12 @@
 """A column: its cells are coded or stand apart, and its whole numbers say what the cells are."""
 
+import warnings
+
 import numpy as np
 import pytest
 
+from hrpursuit.compression import compress, decompress
+from hrpursuit.compression.chunks.grids import VALUES
 from hrpursuit.compression.encoding.decimals import on_decimals
 from hrpursuit.compression.encoding.table_columns import on_grids
 
@@ -54,3 +58,35 @@ def test_gaps_of_unusual_bits_are_something_without_loss(bound, is_empty):
     odd[4] = -odd[4]
     assert on_grids(odd, bound).is_empty == is_empty
     assert on_grids(np.abs(odd), bound).is_empty
+
+
+def test_values_of_a_few_significant_digits_are_a_list(rng):
+    """Each decimal more makes exceptions of fewer, but all numbers longer."""
+    values = np.array([float(f"{x:.3g}") for x in np.exp(rng.normal(0, 1.5, 5000))])
+    column = on_grids(values, 0.0)
+    assert column.ways[0].grid.kind == VALUES
+    assert not column.is_odd.any()
+    assert len(compress(values[:, None], lossless=True, effort="fast")) < 5000 * 12 / 8 + 800
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_ends_of_a_range_among_floats_are_sentinels(rng, dtype):
+    """As of a valve that is often closed: noise takes all its bits each time, and so did a zero."""
+    values = np.clip(40 + np.cumsum(rng.normal(0, 3, 5000)), 0, 100).astype(dtype)
+    column = on_grids(values, 0.0)
+    assert np.sum(column.sentinels) == np.count_nonzero((values == 0) | (values == 100)) > 1000
+    inside = values[(values > 0) & (values < 100)]
+    data = compress(values[:, None], lossless=True)
+    assert len(data) < len(compress(inside[:, None], lossless=True)) + 500
+    assert np.array_equal(decompress(data)[:, 0], values)
+
+
+@pytest.mark.parametrize("effort", ["fast", "default", "best"])
+def test_whole_numbers_beyond_those_of_floats_are_no_list_of_decimals(rng, effort):
+    """A list of them in ones was written, and could not be read."""
+    values = 2**60 + np.cumsum(rng.integers(-5, 9, 8000))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        data = compress(values[:, None], lossless=True, effort=effort)
+    assert np.array_equal(decompress(data)[:, 0], values)
+    assert len(data) < 4500

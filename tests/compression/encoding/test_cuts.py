@@ -71,3 +71,9 @@ def test_a_short_change_does_not_pay(rng):
 def test_tables_without_columns_or_rows():
     assert cut_places([]) == []
     assert cut_places([np.zeros(0)]) == []
+
+
+def test_significant_digits_are_no_change_of_grid(rng):
+    """Small values have more decimals than large ones, and come at any time."""
+    values = [np.array([float(f"{x:.3g}") for x in np.exp(rng.normal(0, 1.5, 8000))]) for _ in range(3)]
+    assert cut_places(values) == []

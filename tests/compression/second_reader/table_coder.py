@@ -183,10 +183,11 @@ class TableCoder:
             features += seasonal
         changes, levels = [0] * self.n_neighbours, [0] * self.n_neighbours
         level = scaled(last - (column.mean >> 12))
-        for j, q in enumerate(self.near[k] if t > 0 else ()):
-            other = self.columns[q]
-            changes[j] = other.scaled(self._change(t, q))
-            levels[j] = (other.scaled(X[t][q] - (other.mean >> 12)) - level) >> 2
+        for j, (q, lag) in enumerate(self.near[k]):
+            other, r = self.columns[q], t - lag
+            if r > 0:
+                changes[j] = other.scaled(self._change(r, q))
+                levels[j] = (other.scaled(X[r][q] - (other.mean >> 12)) - level) >> 2
         return features + changes + levels
 
     def _predictions(self, t, k, last, features):

@@ -75,6 +75,7 @@ def _ends(column):
 def _met(pace, season, n_neighbours, taps, columns):
     met = {("pace", pace), ("has season", season > 0), ("has neighbours", n_neighbours > 0), ("has filter", taps > 0)}
     for column in columns:
+        met |= {("lag", min(lag, 2)) for _, lag in column.neighbours}
         met |= {("grid", column.kind), ("centre", column.centre), ("single", column.single)}
         met |= {
             ("step", column.step > 1),
@@ -98,7 +99,8 @@ def _settings(outer, types):
     centres = source.take(n)
     constants = [source.signed() if centre in (DRIFTING, CONSTANT) else 0 for centre in centres]
     counts = source.take(n) if n_neighbours else bytes(n)
-    neighbours = [[k - 1 - source.varint() for _ in range(counts[k])] for k in range(n)]
+    codes = [[source.varint() for _ in range(counts[k])] for k in range(n)]
+    neighbours = [[(k - 1 - v, 0) if v < k else ((v - k) % n, 1 + (v - k) // n) for v in codes[k]] for k in range(n)]
     source.end()
     columns, lists = [], []
     for k, flag in enumerate(flags):

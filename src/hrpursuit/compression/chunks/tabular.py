@@ -33,6 +33,7 @@ from hrpursuit.compression.layout import Cursor, shorter, signed, unpacked, vari
 
 THOROUGH, HASTY, QUICK = range(3)
 MOST_ORDER, MOST_SEASON, MOST_NEIGHBOURS, MOST_TAPS = 32, 1 << 16, 16, 64
+MOST_LAG = 1 << 12  # rows from a neighbour to what it predicts
 MOST_WIDTH = 29  # low bits that are sent as they are
 MOST_STATE = 1 << 24  # entries of the sums of all regressions
 _MOST_SCALE = 120
@@ -62,7 +63,7 @@ class ColumnSettings:
     scale: int = 0  # code of the typical change
     centre: int = 0
     constant: int = 0  # drift, or constant centre
-    neighbours: tuple[int, ...] = ()  # earlier columns of this part
+    neighbours: tuple[int, ...] = ()  # earlier columns of this part; plus their number times a lag, any column then
     recurs: bool = False  # whether the same levels come again, so that all their bits are learned
 
 
@@ -100,7 +101,9 @@ class TableSettings:
         out += [signed(column.constant) for column in self.columns if column.centre in (DRIFTING, CONSTANT)]
         if self.n_neighbours:
             out.append(bytes(len(column.neighbours) for column in self.columns))
-            out += [varint(k - 1 - q) for k, column in enumerate(self.columns) for q in column.neighbours]
+            n = len(self.columns)
+            out += [varint(k - 1 - q if q < n else k + q - n) for k, column in enumerate(self.columns)
+                    for q in column.neighbours]  # fmt: skip
         fields = shorter(b"".join(out))
         return varint(len(fields)) + fields + lists_bytes([grid for grid in grids if grid.kind == VALUES])
 
@@ -124,8 +127,8 @@ class TableSettings:
         scales, centres = cursor.take(n), cursor.take(n)
         constants = [cursor.signed(LIMIT) if centre in (DRIFTING, CONSTANT) else 0 for centre in centres]
         counts = cursor.take(n) if n_neighbours else bytes(n)
-        neighbours = [tuple(k - 1 - cursor.varint(k - 1) for _ in range(counts[k])) if k or not counts[k] else (-1,)
-                      for k in range(n)]  # fmt: skip
+        codes = [[cursor.varint(k + n * MOST_LAG - 1) for _ in range(counts[k])] for k in range(n)]
+        neighbours = [tuple(k - 1 - code if code < k else n + code - k for code in codes[k]) for k in range(n)]
         cursor.end()
         columns, lists = [], list[np.ndarray]()
         for k, (flag, dtype) in enumerate(zip(flags, dtypes, strict=True)):
@@ -149,7 +152,7 @@ def _check(column: ColumnSettings, dtype: np.dtype, n_neighbours: int) -> None:
         raise DamagedFile("a column has floats without a mantissa")
     if column.width > MOST_WIDTH or column.scale > _MOST_SCALE or column.centre > CONSTANT or grid.step < 1:
         raise DamagedFile("the settings of a column are impossible")
-    if len(column.neighbours) > n_neighbours or -1 in column.neighbours:
+    if len(column.neighbours) > n_neighbours:
         raise DamagedFile("a column has impossible neighbours")
 
 

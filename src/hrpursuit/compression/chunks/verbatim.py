@@ -20,7 +20,10 @@ _MOST_TIMES_SMALLER = 8192
 _LITTLE = 0.95  # of the bytes as they are, above which coding saves little
 _ODD = 0x9E3779B97F4A7C15  # that bits are multiplied by, to tell rows apart
 _SMALL = 1 << 16  # bytes that are packed in no time
-_NEARLY = 1.1  # times as long as coded, that some rows may be for all to be packed
+_NEARLY = 1.25  # times as long as coded, that some rows may be for all to be packed
+#: Times as long by LZMA in haste, a tenth of the time, from which on it is not looked at more closely.
+_FAR_FROM = 2.0
+_HASTY = [{"id": lzma.FILTER_LZMA2, "preset": 0}]
 _REPEATED = 0.8  # share of rows, other than those like the one before, that are different where none repeat
 
 
@@ -50,7 +53,8 @@ def may_repeat(columns: list[np.ndarray], n_coded: int, effort: str) -> bool:
     n = max(1, _SMALL * len(columns[0]) // n_raw)
     middle = slice((len(columns[0]) - n) // 2, (len(columns[0]) + n) // 2)
     few = [column[middle] for column in columns]
-    return len(pack(few)) * n_raw < _NEARLY * n_coded * sum(column.nbytes for column in few)
+    most = _NEARLY * n_coded * sum(column.nbytes for column in few) / n_raw
+    return _hasty_size(few) < _FAR_FROM * most and len(pack(few)) < most
 
 
 def unpack(data: bytes, n_rows: int, dtypes: list[np.dtype]) -> list[np.ndarray]:
@@ -120,6 +124,15 @@ def _unpack_bits(cursor: Cursor, n_rows: int, n_columns: int, item: int) -> np.n
     if way == _XOR:
         return np.bitwise_xor.accumulate(bits, axis=0)
     return np.cumsum(bits, axis=0, dtype=bits.dtype) if way == _DELTA else bits
+
+
+def _hasty_size(columns: list[np.ndarray]) -> int:
+    """About what packing gives: bytes of the columns as rows or in planes, by LZMA in haste."""
+    size = 0
+    for places in _groups([column.dtype for column in columns]):
+        bits = np.column_stack([_bits(columns[place]) for place in places])
+        size += min(len(_lzma(data, _HASTY)) for data in (bits.tobytes(), _planes(bits, False)))
+    return size
 
 
 def _planes(bits: np.ndarray, by_row: bool) -> bytes:

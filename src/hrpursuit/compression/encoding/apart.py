@@ -13,6 +13,7 @@ from hrpursuit.compression.kernels.compiled import as_integers
 
 _MOST_SENTINELS = 3  # of a column
 _FEWEST_OF_A_SENTINEL = 8  # times that a value occurs, to be a symbol of its own rather than an exception
+_OFTEN, _NOISE = 0.005, 0.85  # share of a column that such a value has, and of the rest that is different
 _ISOLATED = 5  # ranges of the other values, that a sentinel lies away from them
 _FAR = 30  # ranges of the middle 98%, that an exception lies away from them
 _MOST_FAR = 0.01  # share of a column that may be so far away
@@ -78,6 +79,23 @@ def _with_far(column: Column) -> Column:
     is_odd = column.is_odd.copy()
     is_odd[coded[far]] = True
     return replace(column, is_odd=is_odd)
+
+
+def with_repeated(column: Column) -> Column:
+    """Values that come often among others that hardly ever repeat are sentinels: the ends of a range that floats were
+    cut to, or zeros of what was switched off.
+    """
+    values = column.given[column.is_coded]
+    if values.dtype.kind != "f":
+        return column
+    distinct, counts = np.unique(values, return_counts=True)
+    order = np.argsort(-counts, kind="stable")[: _MOST_SENTINELS - len(column.sentinels)]
+    often = distinct[order[counts[order] >= max(_FEWEST_OF_A_SENTINEL, _OFTEN * len(values))]]
+    n_left = len(values) - int(counts[np.isin(distinct, often)].sum())
+    if not len(often) or len(distinct) - len(often) < max(_NOISE * n_left, _FEWEST_OF_A_SENTINEL):
+        return column
+    places = [column.is_coded & (column.given == value) for value in often]
+    return replace(column, sentinels=[*column.sentinels, *places])
 
 
 def cells_apart(columns: Sequence[Column]) -> Apart:

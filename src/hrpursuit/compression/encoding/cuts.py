@@ -11,6 +11,7 @@ _MOST_BLOCKS = 64
 _LOOKED_AT = 48  # rows of each block
 _FEWEST_VALUES = 8  # different ones that tell the step of a block: fewer have a common divisor by chance
 _MOST_DECIMALS = 9
+_BESIDE = 0.25  # of these values: half are where the step was halved
 _PART_BITS, _COLUMN_BITS = 1024, 2048  # about what a part costs, and what each of its columns costs to learn anew
 
 
@@ -23,10 +24,10 @@ def cut_places(columns: list[np.ndarray]) -> list[int]:
         return []
     numbers = []
     for column in columns:
-        steps = _steps(_on_decimals(column[: block * n_blocks].reshape(n_blocks, block)[:, :_LOOKED_AT]))
-        if steps is not None and (steps != steps[0]).any():  # worth a look at all of its rows
+        few = _on_decimals(column[: block * n_blocks].reshape(n_blocks, block)[:, :_LOOKED_AT])
+        if few is not None and len(np.unique(_steps(few))) > 1:  # worth a look at all of its rows
             numbers.append(_on_decimals(column))
-    numbers = [one for one in numbers if one is not None]
+    numbers = [one for one in numbers if one is not None and _changes_grid(one[: block * n_blocks], block)]
     if not numbers:
         return []
     changing = np.array([_steps(one[: block * n_blocks].reshape(n_blocks, block)) for one in numbers])
@@ -48,12 +49,21 @@ def _on_decimals(values: np.ndarray) -> np.ndarray | None:
     return None
 
 
-def _steps(numbers: np.ndarray | None) -> np.ndarray | None:
+def _steps(numbers: np.ndarray) -> np.ndarray:
     """The step of the grid in each block (a row of `numbers`); 0 where too few values tell it."""
-    if numbers is None:
-        return None
     n_different = 1 + np.count_nonzero(np.diff(np.sort(numbers, axis=1), axis=1), axis=1)
     return np.where(n_different >= _FEWEST_VALUES, np.gcd.reduce(numbers, axis=1), 0)
+
+
+def _changes_grid(numbers: np.ndarray, block: int) -> bool:
+    """Whether many values of blocks with a finer grid lie beside the coarsest one. Few do where values have a number of
+    significant digits, and where exceptions have more decimals.
+    """
+    blocks = numbers.reshape(-1, block)
+    steps = _steps(blocks)
+    coarsest = max(int(steps.max()), 1)
+    finer = blocks[(steps > 0) & (steps < coarsest)]
+    return bool(np.mean(finer % coarsest != 0) > _BESIDE) if len(finer) else False
 
 
 def _best_cuts(steps: np.ndarray, block: int, part_bits: float) -> list[int]:

@@ -39,6 +39,7 @@ _MOST_MULTIPLES = 1 << 24  # of the step of a lattice that are looked for
 _NEXT_TO = 64  # units of the last place that a value may be off its decimals, in a list
 _CLEARLY = 0.9  # share of the bits, below which the longer of two ways need not be tried
 _MOST_SIGNIFICANT = 16  # bits of a mantissa that is short
+_BITS_OF_ODD, _BITS_OF_LISTED = 96, 12  # about what a value takes that is an exception, or in a list
 _FEW_VALUES = 0.85  # a list of values has at most this share of them
 
 
@@ -69,6 +70,10 @@ def find_grids(values: np.ndarray, bound: float, n_odd: int) -> list[Way]:
         return [*ways[:1], *lists, *ways[1:]]
     if found is not None and found.grid.kind == DECIMALS:
         found = _in_steps(found)
+    if found is not None and not found.fits.all():
+        whole = _listed(values, None)
+        if whole and _rough_bits(whole[0]) < _rough_bits(found):
+            found = None  # values of a few digits each, at any number of decimals
     simple = [found] if found is not None and _is_within_limit(found.numbers) else []
     lists = _listed(values, found)
     short = _of_short_floats(values) if found is None or found.grid.kind != DECIMALS else []
@@ -276,6 +281,14 @@ def _listed(values: np.ndarray, found: Way | None) -> list[Way]:
     return [_list_of(distinct, ranks)]
 
 
+def _rough_bits(way: Way) -> float:
+    """About how many bits values take in this way, to tell a list from decimals that some values have more of."""
+    numbers = way.numbers[way.fits].astype(np.float64)
+    away = [np.diff(numbers), numbers - np.median(numbers)]
+    bits = min(float(np.log2(np.abs(one) + 1.0).sum()) for one in away)
+    return bits + _BITS_OF_ODD * np.count_nonzero(~way.fits) + _BITS_OF_LISTED * len(way.grid.values)
+
+
 def _list_of(distinct: np.ndarray, ranks: np.ndarray) -> Way:
     decimals, single = _inner_decimals(distinct)
     grid = Grid(VALUES, decimals=decimals, values=distinct, single=single)
@@ -285,8 +298,9 @@ def _list_of(distinct: np.ndarray, ranks: np.ndarray) -> Way:
 def _inner_decimals(distinct: np.ndarray) -> tuple[int, bool]:
     """Decimals, plus one, that different values are next to, and whether they are in single precision; 0 if none."""
     if distinct.dtype.kind != "f":
-        is_near = distinct.dtype.kind != "b" and distinct.dtype != np.uint64 and can_be_packed(np.diff(distinct))
-        return (1, False) if is_near else (0, False)
+        if distinct.dtype.kind == "b" or max(-int(distinct[0]), int(distinct[-1])) > _EXACT:
+            return 0, False
+        return (1, False) if can_be_packed(np.diff(distinct.astype(np.int64))) else (0, False)
     for decimals in range(len(POWERS)):
         for single in (False, True) if distinct.dtype.itemsize == 8 else (False,):
             if (

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from hrpursuit.compression.chunks.grids import FLOAT, Grid
-from hrpursuit.compression.encoding.apart import sort_cells
+from hrpursuit.compression.chunks.grids import FLOAT, VALUES, Grid
+from hrpursuit.compression.encoding.apart import sort_cells, with_repeated
 from hrpursuit.compression.encoding.columns import Column, Way
 from hrpursuit.compression.encoding.decimals import keeps_bound
 from hrpursuit.compression.encoding.grids import find_grids
@@ -23,7 +23,12 @@ def on_grids(given: np.ndarray, bound: float) -> Column:
         values = given[column.is_coded]
         if not len(values):
             return column.in_ways([Way(Grid(), np.zeros(0, np.int64), np.ones(0, bool))])
-        column = column.in_ways(find_grids(values, bound, len(given) // _MOST_ODD))
+        ways = find_grids(values, bound, len(given) // _MOST_ODD)
+        if bound == 0 and ways and ways[0].grid.kind in (VALUES, FLOAT):
+            apart = with_repeated(column)
+            if apart is not column:
+                column, ways = apart, find_grids(given[apart.is_coded], bound, len(given) // _MOST_ODD)
+        column = column.in_ways(ways)
         return replace(column, ways=[_from_first(way) for way in column.ways])
 
 

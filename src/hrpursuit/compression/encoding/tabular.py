@@ -26,6 +26,7 @@ from hrpursuit.compression.chunks.tabular import (
 )
 from hrpursuit.compression.encoding.apart import cells_apart
 from hrpursuit.compression.encoding.columns import Column
+from hrpursuit.compression.encoding.neighbours import neighbourhoods
 from hrpursuit.compression.encoding.table_columns import keeps
 from hrpursuit.compression.encoding.trials import TrialRows, widths_of
 from hrpursuit.compression.kernels.compiled import as_integers
@@ -45,15 +46,13 @@ _SELDOM = 0.01  # share of values like the one before
 #: Cells that a choice is tried on: a share of all, but not fewer or more than these.
 _TRIAL_CELLS = {"default": (1 / 16, 1 << 12, 6000), "best": (2 / 5, 1 << 14, 1 << 15)}
 _FEWEST_TRIED = {"default": 64, "best": 400}  # rows
-#: Numbers of neighbours and of second differences, and long filters (in 16 taps), that are tried.
-_NEIGHBOURS = {"default": (6,), "best": (3, 8)}
+#: Numbers of second differences, and long filters (in 16 taps), that are tried.
 _ORDERS = {"default": (), "best": (8,)}
 _TAPS = {"default": (2,), "best": (2, 16)}
 _CENTRES = {"default": (LAST, CONSTANT), "best": (LAST, DRIFTING, CONSTANT)}
 _PACES = {"fast": QUICK, "default": HASTY, "best": THOROUGH}
 #: Share of the size that more features must save, to be worth the time of the decoder.
 _WORTH_THE_TIME = {"default": 0.004, "best": 0.001}
-_ALIKE = 0.02  # correlation of changes, below which neighbours are not tried
 _NOISE_SCALE = 20  # code of a mean change, from which on long filters may pay
 _NOISE_COLUMNS, _NOISE_ROWS = 2, {"default": 1 << 12, "best": 1 << 13}  # that they are tried on: they learn slowly
 _CHANGE_BITS = 2  # that a column with settings of its own has to save
@@ -61,7 +60,6 @@ _CONSTANT_BITS = 16  # of a drift or a constant
 _CLOSE = {"default": 0.005, "best": 0.0}  # and this share of its bits, where a trial has only some of the rows
 #: Share that a constant centre has to save: from it a value is coded in more bits, in more time.
 _CONSTANT_IS_SLOW = {"default": 0.05, "best": 0.0}
-_MOST_COMPARED = 2048  # columns whose changes are correlated with each other
 
 
 def encode_columns(columns: list[Column], effort: str) -> tuple[bytes, list[bool]]:
@@ -132,12 +130,8 @@ def _try_features(
     """Neighbours, a season, more second differences and long filters, where these pay."""
     n = whole.shape[1]
     costs: np.ndarray | None = None
-    most = _most_neighbours(n, settings) if n > 1 else 0
-    near = [_with_neighbours(settings, whole, coded, min(few, most)) for few in _NEIGHBOURS[effort] if most]
     changes: list[dict[str, Any]] = [
-        {"columns": one.columns, "n_neighbours": one.n_neighbours}
-        for one in near
-        if any(column.neighbours for column in one.columns)
+        {"columns": one.columns, "n_neighbours": one.n_neighbours} for one in neighbourhoods(settings, whole, effort)
     ]
     changes += [{"season": season} for season in _seasons(whole, coded)]
     changes += [{"order": order} for order in _ORDERS[effort]]
@@ -306,32 +300,6 @@ def _list_bits(column: Column) -> float:
         return n * 6.0 * grid.values.dtype.itemsize
     span = (float(grid.values[-1]) - float(grid.values[0])) * POWERS[grid.decimals - 1]
     return n * (1.5 + float(np.log2(max(span / n, 1.0))))
-
-
-def _most_neighbours(n: int, settings: TableSettings) -> int:
-    """As many as leave room for all sums."""
-    most = 0
-    while most < 8 and n * n_features_of(settings.order, settings.season, most + 1) ** 2 <= MOST_STATE:
-        most += 1
-    return most
-
-
-def _with_neighbours(settings: TableSettings, whole: np.ndarray, coded: np.ndarray, most: int) -> TableSettings:
-    """For each column the earlier ones whose changes are most like its own."""
-    n = whole.shape[1]
-    changes = np.diff(whole[:4000].astype(np.float64), axis=0)
-    spread = np.abs(changes).mean(axis=0)
-    changes = np.clip(changes, -20 * spread, 20 * spread)
-    norms = np.linalg.norm(changes, axis=0)
-    changes /= np.where(norms > 0, norms, 1.0)
-    columns = []
-    for k, column in enumerate(settings.columns):
-        first = max(0, k - _MOST_COMPARED)
-        alike = np.abs(changes[:, k] @ changes[:, first:k]) if k else np.zeros(0)
-        order = first + np.argsort(-alike, kind="stable")[:most]
-        near = tuple(int(q) for q in order if alike[q - first] > _ALIKE)
-        columns.append(replace(column, neighbours=near))
-    return replace(settings, columns=tuple(columns), n_neighbours=most if n > 1 else 0)
 
 
 def _seasons(whole: np.ndarray, coded: np.ndarray) -> list[int]:

@@ -123,8 +123,8 @@ def _ask_for_part(inputs, experts, sign, split, for_upper):
 def code_table(coder, buffer, decoding, X, seen, state, neighbours, order, season, count_from):
     """Write the whole numbers X (rows x columns) where they are seen, or read them; below a gap the last value stands.
 
-    `neighbours` are columns with a smaller number, -1 where there are fewer. Where `count_from` is not negative nothing
-    is written, and the columns of the state have the bits from this row on.
+    `neighbours` are columns with a smaller number, or plus n times a lag any column so many rows before, -1 for none.
+    Where `count_from` is not negative nothing is written, and the columns of the state have the bits from this row on.
     """
     n_rows, n = X.shape
     features, inputs, experts, chances, lines = state.features, state.inputs, state.experts, state.chances, state.lines

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from hrpursuit.compression.kernels.compiled import at, compiled, inlined
+from hrpursuit.compression.kernels.compiled import at, compiled, inlined, quotient
 from hrpursuit.compression.kernels.regression import FURTHEST, ONE
 from hrpursuit.compression.kernels.table_state import (
     COUNT,
@@ -63,10 +63,13 @@ def set_features(features, columns, X, t, k, neighbours, order, season):
     level = scaled(column, last - mean) if n > 0 else 0
     for j in range(n):
         q = neighbours[at(k), j]
-        change, far = 0, 0
-        if q >= 0 and t > 0:
-            other, value = columns[at(q)], X[at(t), at(q)]
-            change = scaled(other, value - X[at(t - 1), at(q)])
+        change, far, s = 0, 0, t
+        if q >= X.shape[1]:
+            lag = quotient(q, X.shape[1])
+            q, s = q - lag * X.shape[1], t - lag
+        if q >= 0 and s > 0:
+            other, value = columns[at(q)], X[at(s), at(q)]
+            change = scaled(other, value - X[at(s - 1), at(q)])
             far = (scaled(other, value - (other[MEAN] >> 12)) - level) >> 2
         here[j], here[at(n + j)] = change, far
 
