@@ -46,11 +46,11 @@ def test_rows_with_one_huge_code_are_evidence(rng):
     codes = rng.laplace(size=(N_SAMPLES, N_FEATURES))
     codes[np.arange(50), rng.integers(N_FEATURES, size=50)] = 1e4
     rows = ArrayRows(codes @ components)
-    assert without_outliers(rows, components.T, 0) is rows
-    assert without_outliers(rows, components.T, 0, one_code=2.0).n_samples == N_SAMPLES - 50
+    assert without_outliers(rows, rows.X, components.T) is rows
+    assert without_outliers(rows, rows.X, components.T, one_code=2.0).n_samples == N_SAMPLES - 50
 
 
 def test_what_is_common_is_no_outlier(rng):
     X = glitches(rng.standard_normal((N_SAMPLES, N_FEATURES)), N_SAMPLES // 5, 1e3, rng)
-    assert without_outliers(ArrayRows(X), np.eye(N_FEATURES), 0).n_samples == N_SAMPLES
+    assert without_outliers(ArrayRows(X), X, np.eye(N_FEATURES)).n_samples == N_SAMPLES
     assert usual_sample(X, np.eye(N_FEATURES))[1] == 0

@@ -85,10 +85,11 @@ def exact_scheme(
     if not is_exact and not setup.stopper.stopped:
         starts = [B, sample.encoding(W)] if warm else [B]
         everything, is_lost = sample.all_rows(intercept), found.outcome is Outcome.LOST
-        near = without_outliers(everything, B.T, setup.seed, one_code=2.0)
+        some = sample.some_rows(intercept)
+        near = without_outliers(everything, some, B.T, one_code=2.0)
         finished, cost, method = _finish(near, starts, complete, is_lost, setup)
         if near is not everything and not setup.stopper.stopped and sample.is_sound(finished):
-            usual = without_outliers(everything, finished.T, setup.seed)
+            usual = without_outliers(everything, some, finished.T)
             if (usual.n_samples or 0) > (near.n_samples or 0):
                 finished, cost, method = _finish(usual, [finished], complete, False, setup)
         if sample.is_sound(finished):

@@ -13,7 +13,6 @@ _QUANTILE = 0.9
 #: Share of the largest code in that square. A row with one huge code is no outlier, but tells most about the others.
 ONE_CODE = 0.6
 _MOST = 0.1  # share of rows: where there are more, they are no exceptions
-_ROWS_TO_LOOK_AT = 5000
 
 
 @dataclass(frozen=True)
@@ -51,11 +50,10 @@ def outliers_block(X: Array, where: IsUsual) -> tuple[int, int]:
     return int(np.count_nonzero(~where(X))), len(X)
 
 
-def without_outliers(rows: Rows, encoder: Array, seed: int, one_code: float = ONE_CODE) -> Rows:
-    """The rows but outliers, if these are few; one pass. With a `one_code` above 1 all far rows are outliers, since an
-    atom that is far from right may have been turned towards one.
+def without_outliers(rows: Rows, sample: Array, encoder: Array, one_code: float = ONE_CODE) -> Rows:
+    """The rows but outliers, if these are few; one pass. `sample` has some of the rows. With a `one_code` above 1 all
+    far rows are outliers, since an atom that is far from right may have been turned towards one.
     """
-    sample = rows.sample(_ROWS_TO_LOOK_AT, seed)
     if len(sample) == 0:
         return rows
     where = replace(is_usual(sample, encoder), one_code=one_code)

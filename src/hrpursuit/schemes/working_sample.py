@@ -287,6 +287,10 @@ class WorkingSample:
         A = 1 / self.units if self.complete else self.span
         return self._rows if A is None and intercept is None else MappedRows(self._rows, A, intercept)
 
+    def some_rows(self, intercept: Array | None = None) -> Array:
+        """Some of these rows, in memory."""
+        return self._in_polish(np.asarray(self.raw if intercept is None else self.raw - intercept, dtype=np.float64))
+
     def l1_of_data(self, encoder: Array, intercept: Array | None = None) -> float:
         """l1 norm of the codes per row of the sample, in the unit of the data."""
         X = self.raw if intercept is None else self.raw - intercept
