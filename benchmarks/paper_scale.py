@@ -17,6 +17,7 @@ from typing import Any
 from hrpursuit.experiments.cache import TrialCache
 from hrpursuit.experiments.earlier import Rows, read_trials
 from hrpursuit.experiments.experiment import Config, Settings
+from hrpursuit.experiments.methods import METHODS
 from hrpursuit.experiments.registry import find
 
 KEPT = Path(__file__).parent / "results" / "paper_scale"
@@ -26,7 +27,8 @@ NAMES = ("sample-complexity", "recovery-heatmaps", "time-by-atoms", "time-by-sam
 
 def plan(name: str) -> list[Config]:
     """All trials at the paper's scale, in an order that does not depend on that in which they run."""
-    configs = list(find(name).plan(Settings(scale="paper")))
+    every_method = Settings(scale="paper", methods=tuple(METHODS))  # also those that are not installed here
+    configs = list(find(name).plan(every_method))
     return sorted(configs, key=lambda config: json.dumps([config[key] for key in sorted(config)]))
 
 

@@ -24,6 +24,7 @@ def keeping(monkeypatch):
 @pytest.fixture
 def pages(monkeypatch):
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "extensions"))
+    pytest.importorskip("sphinx")
     return importlib.import_module("paper_pages")
 
 

@@ -115,8 +115,8 @@ def check(names: Sequence[str], methods: Mapping[str, Method] = METHODS) -> None
 
 
 def chosen(settings: Settings) -> list[str]:
-    """Those that the user asked for, or all that are installed."""
-    return [name for name in installed() if not settings.methods or name in settings.methods]
+    """Those that the user asked for, which have been checked, or all that are installed."""
+    return [name for name in METHODS if name in settings.methods] if settings.methods else installed()
 
 
 def missing(methods: Mapping[str, Method] = METHODS) -> str:
