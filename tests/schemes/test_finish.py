@@ -234,15 +234,15 @@ class TestTooFewRows:
 
 
 @pytest.mark.parametrize("fit_intercept", [False, True])
-@pytest.mark.parametrize(("freedom", "most"), [(1, 0.02), (1.5, 0.03)])
-def test_huge_codes_help(freedom, most, fit_intercept):
-    """Of Student's t without variance: errors were .03 to .3, and are below those of FastICA and Picard."""
-    rng = np.random.default_rng([3, 10, 2000, 7])
+@pytest.mark.parametrize("freedom", [1, 1.5])
+def test_huge_codes_help(freedom, fit_intercept):
+    """Of Student's t without variance: errors were .027 to .06, and are below those of FastICA and Picard."""
+    rng = np.random.default_rng([1, 10, 2000, 7])
     components = rng.standard_normal((10, 10))
     components /= np.linalg.norm(components, axis=1, keepdims=True)
     X = rng.standard_t(freedom, (2000, 10)) @ components + (3.0 if fit_intercept else 0.0)
     model = HRP(dictionary="complete", fit_intercept=fit_intercept, random_state=0).fit(X)
-    assert dictionary_error(model.components_, components) < most
+    assert dictionary_error(model.components_, components) < 0.02
     assert model.verdict_.kind == "compressible"
 
 
